@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Attention maps of words and dependency relations in SynCoNMT (S Fig. 5)."""
+"""Attention maps of words and dependency relations in SynCoNMT (Fig. 5)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class AttentionMap:
     Args:
         source_tokens, source_relations: labels of the columns.
         target_tokens, target_relations: labels of the rows; no relations for a model without them.
-        word_weights: real part of the weights (S 14), ``[target][source]``; the only weights of a real network.
+        word_weights: real part of the weights (SynCoNMT Eq. 14), ``[target][source]``; the only weights of a real
+            network.
         relation_weights: imaginary part; None in a real network.
     """
 
@@ -128,7 +129,7 @@ def _names(tokenizer: PreTrainedTokenizerFast, ids: Tensor) -> list[str]:
 
 
 def plot_attention(attention: AttentionMap) -> Figure:
-    """Plot the attention weights of words, and of relations beside them (S Fig. 5).
+    """Plot the attention weights of words, and of relations beside them (SynCoNMT Fig. 5).
 
     Args:
         attention: a map from ``attention_maps``; the figure grows with the texts.

@@ -24,7 +24,7 @@ def bleu_by_length(
     group: int = 10,
     metric: TranslationMetric | None = None,
 ) -> list[dict[str, Any]]:
-    """Compute BLEU for sources of 1 to ``group`` words, ``group`` + 1 to 2 ``group``, and so on (S Fig. 4).
+    """Compute BLEU for sources of 1 to ``group`` words, ``group`` + 1 to 2 ``group``, and so on (SynCoNMT Fig. 4).
 
     Args:
         source_lengths: number of words of each source.

@@ -24,7 +24,7 @@ def _labels(transcription: Labels) -> list[str]:
 class TranscriptionMetric(Metric):
     """Label error rates, with the methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``.
 
-    LER = edits / N (T 5.1): the number of deletions, insertions and substitutions between a prediction and its
+    LER = edits / N (Thesis 5.1): the number of deletions, insertions and substitutions between a prediction and its
     reference of N labels. A label is a character of a string, or a string of a list. Characters are NFC code points,
     as in the tokenizers: a diacritic counts separately if it has no composed form.
 
@@ -105,7 +105,7 @@ class TranscriptionMetric(Metric):
 
 
 def top_k_accuracy(logits: Tensor, labels: Tensor, k: int = 1) -> float:
-    """Return the share of rows whose label is among the k largest logits (T 5.2 with k = 1, 5.3).
+    """Return the share of rows whose label is among the k largest logits (Thesis 5.2 with k = 1, 5.3).
 
     A row with a NaN counts as wrong.
 

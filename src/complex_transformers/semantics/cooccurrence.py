@@ -24,7 +24,7 @@ _SPACE = re.compile(r"\s")
 
 @dataclass(frozen=True, eq=False)
 class Cooccurrences:
-    """Counts f(w, v) of words w (rows) beside contexts v (columns) (T 4.67).
+    """Counts f(w, v) of words w (rows) beside contexts v (columns) (Thesis 4.67).
 
     Attributes:
         words: labels of the rows.

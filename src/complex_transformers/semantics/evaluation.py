@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Similarity ratings of words and phrases, and how well a word space ranks them (T 4.5.9)."""
+"""Similarity ratings of words and phrases, and how well a word space ranks them (Thesis 4.5.9)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Semantic spaces: weighted co-occurrence counts as vectors and as quantum states (T 4.5.8)."""
+"""Semantic spaces: weighted co-occurrence counts as vectors and as quantum states (Thesis 4.5.8)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SemanticSpace(BaseEstimator, WordSpace):
 
     With counts f(w, v), their sums f(w) and f(v), N = sum f(w, v), text frequencies f' and M words in the text:
 
-    | ``weighting`` | vector of w | T |
+    | ``weighting`` | vector of w | Thesis |
     |---|---|---|
     | ``raw`` | f(w, v) | 4.71 |
     | ``probability`` | f(w, v) / f(w) | 4.72 |

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""States, their composition, evolution and measurement (T 4.5.1 to 4.5.7), in complex128.
+"""States, their composition, evolution and measurement (Thesis 4.5.1 to 4.5.7), in complex128.
 
 A pure state |phi> is a vector ``[d]`` of norm 1; a density matrix rho is ``[d, d]``, Hermitian, positive
 semi-definite, of trace 1. Functions of states take either, and raise ValueError if these properties do not hold within
@@ -100,7 +100,7 @@ def _state(values: ArrayLike) -> Array:
 
 
 def _density(values: ArrayLike) -> Array:
-    """Return the density matrix of a pure state or of a density matrix (T 4.17)."""
+    """Return the density matrix of a pure state or of a density matrix (Thesis 4.17)."""
     state = _state(values)
     return numpy.outer(state, state.conj()) if state.ndim == 1 else state
 
@@ -118,7 +118,7 @@ def _pair(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
 
 
 def _complete(name: str, matrices: Iterable[Array], size: int) -> None:
-    """Check that matrices sum to the identity (T 4.49, 4.54)."""
+    """Check that matrices sum to the identity (Thesis 4.49, 4.54)."""
     total = numpy.zeros((size, size), dtype=numpy.complex128)
     for matrix in matrices:
         _same_size(name, matrix, size)
@@ -134,10 +134,10 @@ def _complete(name: str, matrices: Iterable[Array], size: int) -> None:
 
 
 def ket(amplitudes: ArrayLike, phases: ArrayLike | None = None) -> Array:
-    """Return the pure state sum_j a_j exp(i theta_j) |beta_j>, normalised (T 4.15, 4.61).
+    """Return the pure state sum_j a_j exp(i theta_j) |beta_j>, normalised (Thesis 4.15, 4.61).
 
     Args:
-        amplitudes: ``[d]``, real or complex; square roots of probabilities for T 4.19.
+        amplitudes: ``[d]``, real or complex; square roots of probabilities for Thesis 4.19.
         phases: theta ``[d]``, in radians; None for zeros.
 
     Raises:
@@ -158,7 +158,7 @@ def ket(amplitudes: ArrayLike, phases: ArrayLike | None = None) -> Array:
 
 
 def density(state: ArrayLike) -> Array:
-    """Return |phi><phi| of a pure state (T 4.17); return a density matrix unchanged.
+    """Return |phi><phi| of a pure state (Thesis 4.17); return a density matrix unchanged.
 
     Raises:
         ValueError: ``state`` is not a state.
@@ -167,7 +167,7 @@ def density(state: ArrayLike) -> Array:
 
 
 def mixture(states: Sequence[ArrayLike], weights: ArrayLike | None = None) -> Array:
-    """Return the density matrix of a mixture, rho = sum_j p_j rho_j (T 4.18, 4.30, 4.31, 4.63).
+    """Return the density matrix of a mixture, rho = sum_j p_j rho_j (Thesis 4.18, 4.30, 4.31, 4.63).
 
     Args:
         states: pure states or density matrices of one size.
@@ -188,7 +188,7 @@ def mixture(states: Sequence[ArrayLike], weights: ArrayLike | None = None) -> Ar
 
 
 def tensor(*factors: ArrayLike) -> Array:
-    """Return the Kronecker product of vectors or of matrices (T 4.39 to 4.43).
+    """Return the Kronecker product of vectors or of matrices (Thesis 4.39 to 4.43).
 
     Raises:
         ValueError: ``factors`` is empty, or vectors and matrices are mixed.
@@ -233,7 +233,7 @@ def partial_trace(state: ArrayLike, sizes: Sequence[int], keep: int | Sequence[i
 
 
 def evolve(state: ArrayLike, unitary: ArrayLike) -> Array:
-    """Return U |phi>, or U rho U^H (T 4.36).
+    """Return U |phi>, or U rho U^H (Thesis 4.36).
 
     Raises:
         ValueError: the matrix is not unitary or not of the size of the state.
@@ -244,12 +244,12 @@ def evolve(state: ArrayLike, unitary: ArrayLike) -> Array:
 
 
 def hadamard(parts: int = 1) -> Array:
-    """Return the Hadamard gate on ``parts`` qubits (T 4.37): ``[2^parts, 2^parts]``."""
+    """Return the Hadamard gate on ``parts`` qubits (Thesis 4.37): ``[2^parts, 2^parts]``."""
     return tensor(*[numpy.array([[1, 1], [1, -1]]) / numpy.sqrt(2)] * parts)
 
 
 def phase_shift(phases: ArrayLike) -> Array:
-    """Return diag(exp(i theta_j)) (T 4.38, 4.77).
+    """Return diag(exp(i theta_j)) (Thesis 4.38, 4.77).
 
     Raises:
         ValueError: ``phases`` is not a vector of finite real numbers.
@@ -264,7 +264,7 @@ def phase_shift(phases: ArrayLike) -> Array:
 
 
 def projectors(observable: ArrayLike) -> tuple[NDArray[numpy.float64], list[Array]]:
-    """Decompose an observable A = sum_j lambda_j P_j (T 4.45) into rising eigenvalues and projectors.
+    """Decompose an observable A = sum_j lambda_j P_j (Thesis 4.45) into rising eigenvalues and projectors.
 
     Eigenvalues within 1e-8 of each other, relative to the largest, share one projector.
 
@@ -280,7 +280,7 @@ def projectors(observable: ArrayLike) -> tuple[NDArray[numpy.float64], list[Arra
 
 
 def effects(operators: Sequence[ArrayLike]) -> list[Array]:
-    """Return the POVM E_j = M_j^H M_j of a general measurement (T 4.54).
+    """Return the POVM E_j = M_j^H M_j of a general measurement (Thesis 4.54).
 
     Raises:
         ValueError: the effects do not sum to the identity.
@@ -303,11 +303,11 @@ def _probabilities(state: ArrayLike, found: Sequence[Array]) -> NDArray[numpy.fl
 
 
 def measure(state: ArrayLike, projections: Sequence[ArrayLike]) -> NDArray[numpy.float64]:
-    """Return the outcome probabilities of a projective measurement, p_j = tr(P_j rho) (T 4.29, 4.46, 4.50).
+    """Return the outcome probabilities of a projective measurement, p_j = tr(P_j rho) (Thesis 4.29, 4.46, 4.50).
 
     Args:
         state: pure or mixed.
-        projections: P_j, from ``projectors`` or densities of a basis; P_j P_k = 0, sum_j P_j = I (T 4.49).
+        projections: P_j, from ``projectors`` or densities of a basis; P_j P_k = 0, sum_j P_j = I (Thesis 4.49).
 
     Raises:
         ValueError: the matrices are not projectors, or do not sum to the identity.
@@ -324,7 +324,7 @@ def measure(state: ArrayLike, projections: Sequence[ArrayLike]) -> NDArray[numpy
 
 
 def measure_general(state: ArrayLike, operators: Sequence[ArrayLike]) -> NDArray[numpy.float64]:
-    """Return the outcome probabilities of a general measurement, p_j = tr(M_j^H M_j rho) (T 4.55, 4.57).
+    """Return the outcome probabilities of a general measurement, p_j = tr(M_j^H M_j rho) (Thesis 4.55, 4.57).
 
     Raises:
         ValueError: the M_j^H M_j do not sum to the identity.
@@ -346,7 +346,7 @@ def measure_effects(state: ArrayLike, povm: Sequence[ArrayLike]) -> NDArray[nump
 
 
 def expectation(state: ArrayLike, observable: ArrayLike) -> float:
-    """Return the expectation <A> = tr(rho A) (T 4.47, 4.51).
+    """Return the expectation <A> = tr(rho A) (Thesis 4.47, 4.51).
 
     Raises:
         ValueError: the observable is not Hermitian.
@@ -355,7 +355,7 @@ def expectation(state: ArrayLike, observable: ArrayLike) -> float:
 
 
 def after_measurement(state: ArrayLike, operator: ArrayLike) -> Array:
-    """Return the state after the outcome of M: M |phi> / sqrt(p) or M rho M^H / p (T 4.48, 4.52, 4.56, 4.58).
+    """Return the state after the outcome of M: M |phi> / sqrt(p) or M rho M^H / p (Thesis 4.48, 4.52, 4.56, 4.58).
 
     Args:
         state: pure or mixed.
@@ -375,7 +375,7 @@ def after_measurement(state: ArrayLike, operator: ArrayLike) -> Array:
 
 
 def after_unread_measurement(state: ArrayLike, operators: Sequence[ArrayLike]) -> Array:
-    """Return the ensemble after a measurement with unknown outcome, sum_j M_j rho M_j^H (T 4.53, 4.59).
+    """Return the ensemble after a measurement with unknown outcome, sum_j M_j rho M_j^H (Thesis 4.53, 4.59).
 
     Raises:
         ValueError: the M_j^H M_j do not sum to the identity.
@@ -390,7 +390,7 @@ def after_unread_measurement(state: ArrayLike, operators: Sequence[ArrayLike]) -
 
 
 def spectral_decomposition(state: ArrayLike) -> tuple[NDArray[numpy.float64], Array]:
-    """Return falling eigenvalues and eigenvectors (as columns) of rho = U Lambda U^H (T 4.66)."""
+    """Return falling eigenvalues and eigenvectors (as columns) of rho = U Lambda U^H (Thesis 4.66)."""
     values, vectors = numpy.linalg.eigh(_density(state))
     return numpy.clip(values[::-1], 0.0, None), vectors[:, ::-1]
 
@@ -401,7 +401,7 @@ def purity(state: ArrayLike) -> float:
 
 
 def entropy(state: ArrayLike) -> float:
-    """Return the von Neumann entropy S = -tr(rho ln rho) = -sum_i lambda_i ln lambda_i (T 4.64, 4.65), in nats.
+    """Return the von Neumann entropy S = -tr(rho ln rho) = -sum_i lambda_i ln lambda_i (Thesis 4.64, 4.65), in nats.
 
     It is 0 for a pure state and at most ln k for a mixture of k states.
     """

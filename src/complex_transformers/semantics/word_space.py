@@ -141,7 +141,7 @@ class WordSpace:
     def compose(
         self, words: Phrase, how: str = "add", *, weights: ArrayLike | None = None, renormalize: bool = False
     ) -> sparse.csr_matrix:
-        """Compose several words (T 4.5.9; T 4.39 for ``tensor``, T 4.63 for ``mixture``).
+        """Compose several words (Thesis 4.5.9; 4.39 for ``tensor``, 4.63 for ``mixture``).
 
         Args:
             words: one or more words; a string is one word.
@@ -181,7 +181,7 @@ class WordSpace:
 
         Args:
             first, second: words, or compositions from ``compose``.
-            kind: ``modulus`` is |<x|y>| (T 4.35), the square root of the Born probability for states, and
+            kind: ``modulus`` is |<x|y>| (Thesis 4.35), the square root of the Born probability for states, and
                 sqrt(tr(rho sigma)) for mixtures; ``real`` is Re <x|y>, for vectors only.
 
         Raises:
