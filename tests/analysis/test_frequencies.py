@@ -156,7 +156,7 @@ FUNCTIONS = {
 def test_models_without_usable_frequencies_are_refused(function):
     function(embedding_of())
     vanilla = ComplexOrderEmbedding(len(VOCABULARY), 4, embedding_type="complex_vanilla")
-    refused("must be 'complex_order', got 'complex_vanilla'", function, vanilla)
+    refused("must be 'complex_order' to have frequencies, got 'complex_vanilla'", function, vanilla)
     model = Case("complex_fasttext", "words").model()
     for other in (model, model.get_input_embeddings()):
         refused("must have a ComplexOrderEmbedding, got WordPositionEmbedding", function, other)

@@ -220,7 +220,7 @@ def test_refusals(counts):
     refused("occur beside a context, got 'lion'", with_lion.vector, "lion")
     alone = Cooccurrences(("x",), ("y",), sparse.csr_matrix([[3.0]]), numpy.ones(1), numpy.ones(1), 2, 1)
     refused(
-        "must be smaller than 3 for npmi_b, got 3 of 'x' with 'y'. Give more text", SemanticSpace("npmi_b").fit, alone
+        "must be smaller than 3 for npmi_b, got 3 of 'x' with 'y'. Count more text", SemanticSpace("npmi_b").fit, alone
     )
     refused("must be smaller than 2 for npmi_c, got 3 of 'x' with 'y'", SemanticSpace("npmi_c").fit, alone)
 

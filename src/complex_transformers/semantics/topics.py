@@ -111,7 +111,7 @@ def _document_counts(
     if not len(kept):
         raise ValueError(
             f"vocabulary must have a word that occurs in at most {max_share} of the documents, got none of "
-            f"{len(vocabulary)}. Raise max_share, or extend it."
+            f"{len(vocabulary)}. Extend it, or raise max_share."
         )
     return tuple(vocabulary[int(place)] for place in kept), counts[:, kept]
 

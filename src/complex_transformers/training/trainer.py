@@ -119,7 +119,7 @@ class _SameLearningRates(TrainerCallback):
     rates: list[float] | None = None  # initial learning rates of the optimizer
 
     def on_train_begin(self, args: Any, state: Any, control: Any, lr_scheduler: Any = None, **kwargs: Any) -> None:
-        """Compare the learning rates with those of the loaded scheduler."""
+        """Compare the learning rates of the arguments and of the loaded scheduler."""
         loaded = getattr(lr_scheduler, "base_lrs", self.rates)
         if self.rates is not None and loaded != self.rates:
             raise ValueError(

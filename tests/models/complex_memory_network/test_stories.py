@@ -108,7 +108,7 @@ def test_what_is_no_story_is_refused():
         ask(story=STORY)
     with pytest.raises(TypeError, match="got 'top_k'"):
         ask({"story": STORY, "question": QUESTION}, top_k=2)
-    with pytest.raises(ValueError, match="must not be given beside"):
+    with pytest.raises(ValueError, match="inputs must be None with story or question, got both"):
         ask({"story": STORY, "question": QUESTION}, story=STORY)
     other = ComplexOrderForSequenceClassification(ComplexOrderConfig(vocab_size=9, hidden_size=16))
     with pytest.raises(
