@@ -95,7 +95,7 @@ def test_maps_refuse(processor: SynCoNMTProcessor) -> None:
     model = small_model(processor)
     refused(r"Call model\.eval", attention_maps, copy.deepcopy(model).train(), processor, SOURCE)
     refused(
-        r"must be None with arguments of generate\(\), got \['num_beams'\]",
+        r"must be None with generate\(\) arguments, got \['num_beams'\]",
         attention_maps,
         model,
         processor,

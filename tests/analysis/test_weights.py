@@ -155,9 +155,9 @@ def test_coupling_is_the_correlation_of_increments():
 @pytest.mark.parametrize(
     ("real", "imag", "words"),
     [
-        ([[1, 2, 3, 5]], [[1, 2, 3, 5]], "2 runs and 4 epochs or more"),
-        ([[1, 2, 4]] * 2, [[1, 2, 4]] * 2, "2 runs and 4 epochs or more"),
-        ([[1, 2, 4, 5]] * 2, [[1, 2, 4, 5]] * 3, r"or more, got \[\[2, 4\], \[3, 4\]\]"),
+        ([[1, 2, 3, 5]], [[1, 2, 3, 5]], r"at least \[2, 4\], got"),
+        ([[1, 2, 4]] * 2, [[1, 2, 4]] * 2, r"at least \[2, 4\], got"),
+        ([[1, 2, 4, 5]] * 2, [[1, 2, 4, 5]] * 3, r"at least .* got \[\[2, 4\], \[3, 4\]\]"),
         ([[1.0, 1, 1, 1]] * 2, [[1.0, 2, 4, 5]] * 2, "finite and change"),
         ([[1.0, 2, math.nan, 1]] * 2, [[1.0, 2, 4, 5]] * 2, "finite and change"),
     ],

@@ -153,7 +153,7 @@ def test_clusters_are_shown():
         ({"cutoffs": (0, 3)}, "between 1 and 10"),
         ({"cutoffs": (3, 11)}, "between 1 and 10"),
         ({"div_value": 0}, "div_value must be 1 or more, got 0"),
-        ({"div_value": 3}, "div_value must leave at least one of 16 features for tail 3, got 3"),
+        ({"div_value": 3}, "div_value must leave one of 16 features for tail 3, got 3"),
         ({"readout": "modulus"}, "readout must be one of .*, got 'modulus' with the adaptive softmax"),
         ({"readout": "feature_modulus", "field": "real"}, "readout must be 'concat' with number_field='real', got"),
     ],

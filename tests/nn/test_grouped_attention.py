@@ -172,7 +172,7 @@ def test_gradients():
 def test_bad_values():
     assert_refused("num_key_value_heads must divide num_attention_heads=4, got 3", GroupedQueryAttention, 16, 4, 3)
     assert_refused(
-        "num_attention_heads must divide the width 16, got 3. Change it, or set head_dim", GroupedQueryAttention, 16, 3
+        "num_attention_heads must divide the width 16, got 3. Or set head_dim", GroupedQueryAttention, 16, 3
     )
     assert_refused("head_dim .* must be even, got 5", GroupedQueryAttention, 16, 4, head_dim=5)
     assert_refused("attention_score must be one of", GroupedQueryAttention, 16, 4, score="xavier")

@@ -176,7 +176,7 @@ def test_unusable_calibrations_leave_the_model_unchanged():
 
 def test_models_and_options_that_cannot_be_quantized():
     config = ComplexQuantizationConfig()
-    refused("config must be given for a floating-point model, got None", quantize, decoder())
+    refused("config must be given for a float model, got None", quantize, decoder())
     model = decoder()
     with torch.no_grad():
         model.model.layers[1].mlp.up_proj.imag.weight[0, 0] = torch.inf

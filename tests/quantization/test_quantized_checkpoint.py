@@ -216,7 +216,7 @@ def test_layers_that_are_offloaded(tmp_path):
     decoder().save_pretrained(tmp_path / "float")
     for training in (False, True):
         config = ComplexQuantizationConfig(training=training)
-        words = "device_map must not offload layers before quantization, got model.layers.1"
+        words = "device_map must not offload layers to quantize, got model.layers.1"
         refused(words, load, tmp_path / "float", quantization_config=config, **options)
         refused(words, quantize, load(tmp_path / "float", **options), config)
     packed = quantize(decoder(), ComplexQuantizationConfig())

@@ -292,7 +292,7 @@ def test_no_evolution():
 
 def test_no_measurement():
     up, down = numpy.diag([1.0, 0.0]), numpy.diag([0.0, 1.0])
-    refused("projectors must sum to the identity, got .* by 1. Add the missing outcome", measure, [1, 0], [up])
+    refused("projectors must sum to the identity, got .* of 1. Add outcomes", measure, [1, 0], [up])
     refused("must satisfy P P = P, got a difference of 0.25", measure, [1, 0], [up / 2, down + up / 2])
     refused("a projector must be Hermitian", measure, [1, 0], [LOPSIDED, numpy.eye(2) - LOPSIDED])
     refused("must sum to the identity", measure_general, [1, 0], [up, up])

@@ -82,9 +82,7 @@ def attention_maps(
                 "list."
             )
     if targets is not None and generate_kwargs:
-        raise ValueError(
-            f"targets must be None with arguments of generate(), got {sorted(generate_kwargs)}. Pass one of the two."
-        )
+        raise ValueError(f"targets must be None with generate() arguments, got {sorted(generate_kwargs)}. Drop one.")
     batch = dict(
         processor(list(sources), None if targets is None else list(targets), padding=True, return_tensors="pt").to(
             model.device

@@ -68,8 +68,7 @@ def prune_conjugate(model: nn.Module, layers: Sequence[str]) -> None:
     config: Any = getattr(model, "config", None)
     if config is not None and not hasattr(config, "complex_layers"):
         raise ValueError(
-            "model must be a complex_llama, whose config records pruned layers for loading, got "
-            f"{type(config).__name__}"
+            f"model must be a complex_llama, whose config records pruned layers, got {type(config).__name__}"
         )
     drop_conjugate(model, layers)
     if config is not None:

@@ -73,9 +73,7 @@ def frequency_table(
     """
     delta = _frequencies(model).mean(dim=-1)
     if complex_order_embedding(model).frequency_sharing == "word":
-        raise ValueError(
-            "frequency_sharing must be 'none' or 'dimension' in the model, got 'word'. Train another model."
-        )
+        raise ValueError("frequency_sharing must be 'none' or 'dimension', got 'word'. Train another model.")
     vocabulary = tokenizer.get_vocab()
     if words is not None and (unknown := [word for word in words if word not in vocabulary]):
         raise ValueError(f"words must be in the vocabulary, got {unknown[:10]}")

@@ -91,9 +91,7 @@ def plot_spectrum(
     """
     wave = torch.as_tensor(samples)
     if wave.dim() != 1:
-        raise ValueError(
-            f"samples must be one waveform [samples], got shape {tuple(wave.shape)}. Plot one channel at a time."
-        )
+        raise ValueError(f"samples must be one waveform [samples], got shape {tuple(wave.shape)}. Plot one channel.")
     length, step = int(window * sampling_rate), int(hop * sampling_rate)
     check_positive(window_samples=length, hop_samples=step, samples=len(wave))
     if not bool(wave.isfinite().all()):

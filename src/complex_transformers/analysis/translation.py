@@ -93,9 +93,7 @@ def token_accuracy(model: nn.Module, batches: Iterable[Mapping[str, Tensor]]) ->
     finally:
         model.train(training)
     if not counted or not all(counted.values()):
-        raise ValueError(
-            "batches must have labels and relation_labels other than -100, got none. Pass rows with targets."
-        )
+        raise ValueError("batches must have labels and relation_labels other than -100, got none. Add targets.")
     return {name: number / counted[name] for name, number in right.items()}
 
 
@@ -118,7 +116,5 @@ def _hits(model: nn.Module, inputs: Mapping[str, Tensor]) -> dict[str, tuple[Ten
 
 def _labels(inputs: Mapping[str, Tensor], name: str) -> Tensor:
     if name not in inputs:
-        raise ValueError(
-            f"batches must have the key {name!r}, got {sorted(inputs)}. Pass text_target to the processor."
-        )
+        raise ValueError(f"batches must have {name!r}, got {sorted(inputs)}. Pass text_target to the processor.")
     return inputs[name]

@@ -110,9 +110,7 @@ def plot_weight_trace(trace: WeightTrace, layers: Sequence[str] | None = None) -
     """
     layers = trace.layers if layers is None else list(layers)
     if not layers:
-        raise ValueError(
-            "trace must have records, got none. Pass it to Trainer(callbacks=[trace]), or call trace.record(model, 0)."
-        )
+        raise ValueError("trace must have records, got none. Pass it to Trainer(callbacks=[trace]).")
     figure = new_figure(3.2 * len(layers), 2.8)
     for index, layer in enumerate(layers, start=1):
         axes = figure.add_subplot(1, len(layers), index)
@@ -160,8 +158,7 @@ def part_coupling(
     shape = tuple(curves[0].shape)
     if curves[1].shape != shape or len(shape) != 2 or shape[0] < 2 or shape[1] < 4:
         raise ValueError(
-            "real and imag must both be [runs, epochs] with 2 runs and 4 epochs or more, got "
-            f"{[list(part.shape) for part in curves]}"
+            f"real and imag must be [runs, epochs], at least [2, 4], got {[list(part.shape) for part in curves]}"
         )
     steps = torch.stack(curves).diff(dim=-1)
     steps = steps - steps.mean(dim=-1, keepdim=True)

@@ -139,10 +139,7 @@ class ClipDataset(Dataset[dict[str, Any]]):
         keep_items: bool = False,
     ) -> None:
         if len(clips) != len(targets):
-            raise ValueError(
-                f"clips and targets must have equal lengths, got {len(clips)} and {len(targets)}. Pass one target "
-                "per clip."
-            )
+            raise ValueError(f"clips and targets must have equal lengths, got {len(clips)} and {len(targets)}.")
         self.clips, self.targets, self.prepare = clips, targets, prepare
         self.sampling_rate, self.mix_channels = sampling_rate, mix_channels
         self.kept: dict[int, dict[str, Any]] | None = {} if keep_items else None

@@ -87,9 +87,7 @@ def _ranges(sentence: Sequence[dict[str, Any]], num_words: int) -> list[dict[str
     ranges = [token for token in sentence if isinstance(token["id"], tuple) and token["id"][1] == "-"]
     bounds = [0, *(bound for token in ranges for bound in token["id"][::2])]
     if bounds != sorted(set(bounds)) or bounds[-1] > num_words:
-        raise ValueError(
-            f"multiword tokens must be disjoint ranges of the {num_words} words, got the bounds {bounds[1:]}"
-        )
+        raise ValueError(f"multiword tokens must be disjoint ranges of the {num_words} words, got {bounds[1:]}")
     return ranges
 
 
@@ -99,9 +97,7 @@ def check_heads(heads: Sequence[int | None], num_tokens: int) -> None:
         head for index, head in enumerate(heads, 1) if head is None or not 0 <= head <= num_tokens or head == index
     ]
     if wrong or len(heads) != num_tokens:
-        raise ValueError(
-            f"heads must be {num_tokens} ids of other tokens (1 to {num_tokens}) or 0 for the root, got {list(heads)}"
-        )
+        raise ValueError(f"heads must be {num_tokens} other tokens (1 to {num_tokens}) or 0 (root), got {list(heads)}")
 
 
 def _depths(heads: Sequence[int]) -> list[int]:

@@ -140,9 +140,7 @@ def build_tokenizer(
         trainer = trainers.WordLevelTrainer(min_frequency=min_frequency, **options)
     tokenizer.train_from_iterator(_without(special, checked_texts(texts), lowercase), trainer)
     if tokenizer.get_vocab_size() <= len(options["special_tokens"]):
-        raise ValueError(
-            f"texts must have a token that occurs {min_frequency} times, got none. Add texts, or lower min_frequency."
-        )
+        raise ValueError(f"texts must have a token that occurs {min_frequency} times, got none. Lower min_frequency.")
     tokenizer.add_special_tokens(special)
     options = {} if model_max_length is None else {"model_max_length": model_max_length}
     if append_eos:

@@ -95,9 +95,7 @@ def vector_rows(
         if word in vectors:
             rows[index] = torch.as_tensor(numpy.array(vectors[word]), dtype=torch.float32)
             if rows[index].dim() != 1 or not bool(torch.isfinite(rows[index]).all()):
-                raise ValueError(
-                    f"the vector of {word!r} must be one-dimensional and finite, got {rows[index]}. Remove it."
-                )
+                raise ValueError(f"vector of {word!r} must be 1-D and finite, got {rows[index]}. Remove it.")
     if not rows:
         raise ValueError(
             "vocabulary must have at least one word with a vector, got none. Match the case of the vectors, or use a "

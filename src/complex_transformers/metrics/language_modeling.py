@@ -73,9 +73,7 @@ class LanguageModelMetric(Metric):
         """
         scores, tokens = np.asarray(predictions, dtype=np.float64), np.asarray(references)
         if scores.shape != tokens.shape:
-            raise ValueError(
-                f"predictions must have the shape of references, {list(tokens.shape)}, got {list(scores.shape)}"
-            )
+            raise ValueError(f"predictions must have shape {list(tokens.shape)}, got {list(scores.shape)}")
         scores = scores[tokens != -100]
         wrong = scores[~(scores <= 1e-6)]  # a probability of 1 may round above it
         if wrong.size:

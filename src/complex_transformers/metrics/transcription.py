@@ -82,10 +82,7 @@ class TranscriptionMetric(Metric):
             labels += len(reference)
             right += not any(edits.values())
         if not labels:
-            raise ValueError(
-                f"references must have at least one label, got {len(kept)} empty references. Add references with "
-                "labels."
-            )
+            raise ValueError(f"references must have a label, got {len(kept)} empty references. Add labels.")
         return {
             "label_error_rate": sum(counts.values()) / labels,
             **counts,
@@ -118,9 +115,7 @@ def top_k_accuracy(logits: Tensor, labels: Tensor, k: int = 1) -> float:
         ValueError: the shapes do not match, ``logits`` is empty, or ``k`` is outside [1, C].
     """
     if logits.dim() != 2 or labels.shape != logits.shape[:1] or len(logits) == 0:
-        raise ValueError(
-            f"logits must be [rows, classes] and labels [rows], got {[*logits.shape]} and {[*labels.shape]}"
-        )
+        raise ValueError(f"logits must be [B, C] and labels [B], got {[*logits.shape]} and {[*labels.shape]}")
     if not 1 <= k <= logits.shape[1]:
         raise ValueError(f"k must lie in [1, {logits.shape[1]}], the number of classes, got {k}")
     best = logits.topk(k, dim=-1).indices

@@ -45,8 +45,7 @@ def check_adaptive_softmax(
         raise ValueError(f"div_value must be 1 or more, got {div_value}")
     if features // div_value ** len(cutoffs) == 0:
         raise ValueError(
-            f"div_value must leave at least one of {features} features for tail {len(cutoffs)}, got {div_value}. "
-            "Reduce it."
+            f"div_value must leave one of {features} features for tail {len(cutoffs)}, got {div_value}. Reduce it."
         )
     check_choice(field, readout, ("concat", "feature_modulus"), " with the adaptive softmax; or leave out the cutoffs")
 
@@ -151,8 +150,7 @@ class AdaptiveReadout(Readout):
         """
         if out_features <= self.cutoffs[-1]:
             raise ValueError(
-                f"out_features must be larger than the last cutoff {self.cutoffs[-1]}, got {out_features}. Keep more "
-                "tokens."
+                f"out_features must be larger than the last cutoff {self.cutoffs[-1]}, got {out_features}. Keep more."
             )
         if not self.tails:
             super().resize(out_features, mean_resizing)

@@ -32,9 +32,7 @@ def make_window(name: str, length: int, dtype: torch.dtype = torch.float32) -> T
 def num_frames(num_samples: int, window_length: int, hop_length: int, pad_end: bool = False) -> int:
     """Return the number of full frames, or with ``pad_end`` of frames that cover every sample."""
     if num_samples < window_length:
-        raise ValueError(
-            f"num_samples must be at least window_length={window_length}, got {num_samples}. Pad with zeros."
-        )
+        raise ValueError(f"num_samples must be at least window_length={window_length}, got {num_samples}. Zero-pad x.")
     rest = num_samples - window_length
     return 1 + (-(-rest // hop_length) if pad_end else rest // hop_length)
 

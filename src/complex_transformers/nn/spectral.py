@@ -37,10 +37,7 @@ def check_spectral_attention(score: str, normalization: str) -> None:
     """Raise unless score and normalisation are known and give real attention weights."""
     check_attention(score, normalization)
     if normalization == "split_softmax":
-        raise ValueError(
-            "attention_normalization must be 'probability_amplitude' or 'softmax' for real weights, got "
-            "'split_softmax'"
-        )
+        raise ValueError("attention_normalization must be 'softmax' or 'probability_amplitude', got 'split_softmax'")
 
 
 class SpectralScaledAttention(HeadedAttention):

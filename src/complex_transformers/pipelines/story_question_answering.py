@@ -89,8 +89,7 @@ class StoryQuestionAnsweringPipeline(Pipeline):
         story, question = (input_[name] for name in _INPUTS)
         if not isinstance(question, str):
             raise TypeError(
-                f"question must be a string, got {question!r:.80}. Pass several questions as a list of mappings of "
-                f"{_INPUTS}."
+                f"question must be a string, got {question!r:.80}. For several, pass a list of mappings of {_INPUTS}."
             )
         features = dict(self.processor(story, question, truncation=True))
         sentences, dropped = self.processor.sentences(story), self.processor.dropped_sentences(story)

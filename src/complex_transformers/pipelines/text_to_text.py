@@ -176,9 +176,7 @@ class TextToTextPipeline(Pipeline):
                 "with AutoModelForSeq2SeqLM."
             )
         if self.tokenizer is None:
-            raise ValueError(
-                f"tokenizer must be given for {TEXT_TO_TEXT_TASK!r}, got None. Or pass a processor that has one."
-            )
+            raise ValueError(f"tokenizer must be given for {TEXT_TO_TEXT_TASK!r}, got None. Or pass a processor.")
         config, _ = self._generation_config(self._forward_params)
         if config.decoder_start_token_id is None and config.bos_token_id is None:
             raise ValueError(

@@ -55,9 +55,7 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
         head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
         kept = [name for name, module in model.named_modules() if isinstance(module, Readout) or module is head]
     elif unknown := [key for key in kept if all(should_convert_module(name, [key]) for name in names)]:
-        raise ValueError(
-            f"modules_to_not_convert must name layers of the model, got {unknown}. See model.named_modules()."
-        )
+        raise ValueError(f"modules_to_not_convert must name layers, got {unknown}. See model.named_modules().")
     layers = {
         name: module
         for name, module in model.named_modules()
@@ -87,9 +85,7 @@ def set_layers(model: nn.Module, layers: Mapping[str, nn.Module]) -> None:
 def check_loaded(layers: Mapping[str, ComplexLinear]) -> None:
     """Raise for layers whose weights ``device_map`` has offloaded."""
     if missing := [name for name, layer in layers.items() if any(part.is_meta for part in layer.parameters())]:
-        raise ValueError(
-            f"device_map must not offload layers before quantization, got {missing[0]}. Quantize and save without it."
-        )
+        raise ValueError(f"device_map must not offload layers to quantize, got {missing[0]}. Save a packed copy.")
 
 
 def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
@@ -180,8 +176,7 @@ def check_files(model: PreTrainedModel, files: Sequence[str | Path] | None) -> N
                 layer, _, buffer = name.removeprefix(prefix).rpartition(".")
                 if buffer == "codes" and not layers.get(layer, True):
                     raise ValueError(
-                        f"quantization_config must pack {layer}, got a float layer but packed weights in {file}. "
-                        "Restore config.json."
+                        f"quantization_config must pack {layer} as in {file}, got a float layer. Restore config.json."
                     )
 
 

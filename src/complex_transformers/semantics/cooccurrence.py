@@ -68,8 +68,7 @@ def build_vocabulary(lines: Iterable[str | Sequence[str]], min_count: int = 1) -
     kept = [word for word, count in frequencies.most_common() if count >= min_count]
     if not kept:
         raise ValueError(
-            f"lines must have a word that occurs {min_count} times, got {len(frequencies)} rarer words. Lower "
-            "min_count or add text."
+            f"lines must contain a word {min_count} times, got {len(frequencies)} rarer words. Lower min_count."
         )
     return kept
 

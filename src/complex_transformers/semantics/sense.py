@@ -82,7 +82,5 @@ def sense_probabilities(
     states = unit_rows(sparse.vstack([space.vector(s) if isinstance(s, str) else s for s in senses], format="csr"))
     overlaps = (abs((states.conj() @ rows.T).toarray()) ** 2).sum(axis=1)
     if not overlaps.sum() > 0:
-        raise ValueError(
-            f"senses must not all be orthogonal to the phrase, got {len(senses)} orthogonal ones. Add senses."
-        )
+        raise ValueError(f"senses must not all be orthogonal to the phrase, got {len(senses)} such. Add senses.")
     return overlaps / overlaps.sum()

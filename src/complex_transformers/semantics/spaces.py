@@ -96,8 +96,7 @@ class SemanticSpace(BaseEstimator, WordSpace):
         check_option("phases", self.phases, PHASES)
         if self.phases != "none" and not self.weighting.startswith("npmi"):
             raise ValueError(
-                f"phases must be 'none' for weighting={self.weighting!r}, got {self.phases!r}. Or use an npmi "
-                "weighting."
+                f"phases must be 'none' for weighting={self.weighting!r}, got {self.phases!r}. Or weight by npmi."
             )
         self.contexts_ = counts.contexts
         self.context_sums_ = counts.context_sums

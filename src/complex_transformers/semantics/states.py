@@ -125,9 +125,7 @@ def _complete(name: str, matrices: Iterable[Array], size: int) -> None:
         total += matrix
     deviation = abs(total - numpy.eye(size)).max()
     if deviation > _TOLERANCE:
-        raise ValueError(
-            f"{name} must sum to the identity, got a sum that differs by {deviation:.3g}. Add the missing outcome."
-        )
+        raise ValueError(f"{name} must sum to the identity, got a difference of {deviation:.3g}. Add outcomes.")
 
 
 # States
@@ -196,8 +194,7 @@ def tensor(*factors: ArrayLike) -> Array:
     arrays = [numpy.asarray(factor, dtype=numpy.complex128) for factor in factors]
     if not arrays or len({array.ndim for array in arrays}) > 1:
         raise ValueError(
-            f"factors must be all vectors or all matrices, got {[array.shape for array in arrays]}. Convert with "
-            "density()."
+            f"factors must be all vectors or all matrices, got {[array.shape for array in arrays]}. Use density()."
         )
     product = arrays[0]
     for array in arrays[1:]:

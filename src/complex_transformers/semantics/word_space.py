@@ -100,9 +100,7 @@ class WordSpace:
     def _set(self, words: Sequence[str], vectors: Any) -> None:
         rows = sparse.csr_matrix(vectors)
         if len(words) != rows.shape[0]:
-            raise ValueError(
-                f"words and vectors must be equally many, got {len(words)} words and {rows.shape[0]} vectors"
-            )
+            raise ValueError(f"words and vectors must be equally many, got {len(words)} and {rows.shape[0]}")
         if not numpy.isfinite(rows.data).all():
             row = int(numpy.searchsorted(rows.indptr, numpy.flatnonzero(~numpy.isfinite(rows.data))[0], "right")) - 1
             raise ValueError(f"vectors must be finite, got NaN or infinity for {words[row]!r}")
@@ -113,9 +111,7 @@ class WordSpace:
 
     def _fitted(self) -> sparse.csr_matrix:
         if not hasattr(self, "vectors_"):
-            raise ValueError(
-                f"{type(self).__name__} must be fitted, got no vectors. Call fit(), or load a saved space."
-            )
+            raise ValueError(f"{type(self).__name__} must be fitted, got no vectors. Call fit() or load().")
         return self.vectors_
 
     def __contains__(self, word: object) -> bool:

@@ -178,8 +178,7 @@ class RelationSchedule(TrainerCallback):
         config = model.config
         if not getattr(config, "use_relations", False):
             raise ValueError(
-                f"model must have use_relations=True for RelationSchedule, got {config.model_type} without. Remove "
-                "the callback."
+                f"model must have use_relations=True for RelationSchedule, got {config.model_type} without relations."
             )
         if self.own_relations is not None and config.relation_feedback != "mixed":
             raise ValueError(f"relation_feedback must be 'mixed' with own_relations, got {config.relation_feedback!r}")

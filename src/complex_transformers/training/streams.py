@@ -144,9 +144,7 @@ class ComplexStreamTrainer(ComplexTrainer):
         if checkpoint is None:
             return
         if self.args.ignore_data_skip:
-            raise ValueError(
-                "ignore_data_skip must be False to resume, got True: the saved memory belongs to the next segment."
-            )
+            raise ValueError("ignore_data_skip must be False to resume, got True. The memory needs the next segment.")
         state = load_file(Path(checkpoint) / self._memory_file)
         self.memory = memory = self.model.new_memory(for_training=True)
         memory.load_state_dict({name: value.to(self.args.device) for name, value in state.items()})

@@ -242,8 +242,7 @@ class ComplexTrainer(Trainer):
         found = read_mark(best)
         if self.mark is not None and found and found["run"] != self.mark["run"]:
             raise ValueError(
-                f"best checkpoint must be of this run, got {best} of run {found['run']}. Train again in another "
-                "output_dir."
+                f"best checkpoint must be of this run, got {best} of run {found['run']}. Use another output_dir."
             )
         super()._load_best_model()
 

@@ -179,11 +179,7 @@ def check_heads(embed_dim: int, num_heads: int, num_key_value_heads: int, head_d
     if num_heads < 1 or num_key_value_heads < 1 or num_heads % num_key_value_heads:
         raise ValueError(f"num_key_value_heads must divide num_attention_heads={num_heads}, got {num_key_value_heads}")
     if head_dim is None and embed_dim % num_heads:
-        raise ValueError(
-            f"num_attention_heads must divide the width {embed_dim}, got {num_heads}. Change it, or set head_dim."
-        )
+        raise ValueError(f"num_attention_heads must divide the width {embed_dim}, got {num_heads}. Or set head_dim.")
     width = embed_dim // num_heads if head_dim is None else head_dim
     if width < 1 or width % 2:
-        raise ValueError(
-            f"head_dim ([real | imag] halves) must be even, got {width}. Set it, or change num_attention_heads."
-        )
+        raise ValueError(f"head_dim (halves) must be even, got {width}. Set it, or change num_attention_heads.")

@@ -99,8 +99,7 @@ def calibrated_weights(
     mean = gram.diagonal().real.mean()
     if not 0.0 < mean.item() < torch.inf:
         raise ValueError(
-            f"calibration features must be finite and not all zero, got a mean square of {mean.item()}. Check data "
-            "and weights."
+            f"calibration features must be finite and not all zero, got a mean square of {mean.item()}. Check inputs."
         )
     damped = gram + damping * mean * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
     found = _feed_back(weight, nearest, damped, granularity)
