@@ -403,7 +403,7 @@ WRONG = {
         ({"num_attention_heads": 3}, "num_attention_heads must divide the 8 complex features"),
         ({"tie_word_embeddings": True}, "tie_word_embeddings=True needs lm_readout='concat' with a free table"),
         ({"cutoffs": (18, 8)}, r"must be increasing token ids between 1 and 19, .* got \[18, 8\]"),
-        ({"cutoffs": (20,)}, r"between 1 and 19, the last of 20 words, got \[20\]"),
+        ({"cutoffs": (20,)}, r"between 1 and 19, the last of 20 tokens, got \[20\]"),
         ({"cutoffs": (8,), "div_value": 0}, "div_value must be positive, got 0"),
         ({"cutoffs": (8,), "div_value": 17}, "must leave one of 16 features for tail 1"),
         ({"cutoffs": (8,), "lm_readout": "modulus"}, "got 'modulus' with the adaptive softmax"),

@@ -218,4 +218,4 @@ def test_bad_values():
         assert_refused(
             f"linear_type must be 'real' with number_field='real', got '{name}'", linear_layer, name, "real"
         )
-    assert_refused("linear_type must not be 'real' with number_field='complex'", linear_layer, "real", "complex")
+    assert_refused("linear_type must not be 'real' in the complex field", linear_layer, "real", "complex")

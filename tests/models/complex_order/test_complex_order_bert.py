@@ -156,7 +156,7 @@ def test_configurations_that_there_are_not():
             {**REAL, "linear_type": "widely_linear"},
             "linear_type must be 'real' with number_field='real', got 'widely_linear'",
         ),
-        ({"linear_type": "real"}, "linear_type must not be 'real' with number_field='complex'"),
+        ({"linear_type": "real"}, "linear_type must not be 'real' in the complex field"),
         ({"type_vocab_size": 0}, "type_vocab_size must be positive, got 0"),
         ({"attention_scale": 0.0}, "attention_scale must be positive, got 0.0"),
     ):
