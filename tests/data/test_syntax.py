@@ -141,15 +141,15 @@ def test_time_is_linear_in_a_chain_of_heads():
 BROKEN = {
     "circle": (line(1, "a", 0) + line(2, "b", 3) + line(3, "c", 2), "must form a tree, got a cycle above word 2"),
     "no root": (line(1, "a", 2) + line(2, "b", 1), "must form a tree, got a cycle above word 1"),
-    "no head": (line(1, "a", 0) + line(2, "b", "_"), r"heads must be 2 ids of other .* got \[0, None\]"),
-    "far head": (line(1, "a", 0) + line(2, "b", 7), r"heads must be 2 ids of other .* got \[0, 7\]"),
-    "head of itself": (line(1, "a", 0) + line(2, "b", 2), r"heads must be 2 ids of other .* got \[0, 2\]"),
+    "no head": (line(1, "a", 0) + line(2, "b", "_"), r"heads must be 2 other .* got \[0, None\]"),
+    "far head": (line(1, "a", 0) + line(2, "b", 7), r"heads must be 2 other .* got \[0, 7\]"),
+    "head of itself": (line(1, "a", 0) + line(2, "b", 2), r"heads must be 2 other .* got \[0, 2\]"),
     "wrong number": (line(1, "a", 0) + line(5, "b", 1), "word 2 must have the ID 2"),
     "no relation": (line(1, "a", 0) + line(2, "b", 1, "_"), "word 2 must have the ID 2 and a relation"),
-    "long range": (line("1-9", "ab", "_") + line(1, "a", 0) + line(2, "b", 1), r"of the 2 words, got .* \[1, 9\]"),
+    "long range": (line("1-9", "ab", "_") + line(1, "a", 0) + line(2, "b", 1), r"of the 2 words, got \[1, 9\]"),
     "ranges that overlap": (
         line("1-2", "ab", "_") + line(1, "a", 0) + line("2-3", "xy", "_") + line(2, "b", 1) + line(3, "c", 1),
-        r"disjoint ranges of the 3 words, got the bounds \[1, 2, 2, 3\]",
+        r"disjoint ranges of the 3 words, got \[1, 2, 2, 3\]",
     ),
 }
 

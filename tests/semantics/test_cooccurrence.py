@@ -98,5 +98,5 @@ def test_refusals():
     refused("contexts must not repeat words", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "a"])
     for lines in ([], ["", "a"], ["a x x"], ["x y"]):
         refused("vocabulary word beside a context, got none", count_cooccurrences, lines, ["a", "b"])
-    refused("lines must have a word that occurs 2 times, got 1 rarer", build_vocabulary, ["a"], 2)
+    refused("lines must contain a word 2 times, got 1 rarer", build_vocabulary, ["a"], 2)
     refused("got 0 rarer words", build_vocabulary, [])

@@ -231,7 +231,7 @@ def test_a_space_of_vectors_that_are_there():
     assert "left" not in space
     assert space.similarities([("up", "up"), (["down"], "down"), ("up", "left")]).tolist()[:2] == [1, 4]
     assert space.compose("down").toarray().tolist() == [[0, 2]]
-    refused("2 words and 1 vectors", WordSpace, ["a", "b"], [[1.0]])
+    refused("equally many, got 2 and 1", WordSpace, ["a", "b"], [[1.0]])
     refused("words must be distinct, got 1 repeated", WordSpace, ["a", "a"], [[1.0], [2.0]])
     refused("NaN or infinity for 'b'", WordSpace, ["a", "b", "c"], [[1.0, 1.0], [2.0, math.nan], [0.0, 0.0]])
 

@@ -53,7 +53,7 @@ class Metric(ABC):
         if predictions is not None:
             self.add_batch(predictions=predictions, references=references)
         if not self._kept:
-            raise ValueError(f"predictions must have a {self.noun}, got none. Call add() or add_batch() first.")
+            raise ValueError(f"predictions must have at least one {self.noun}, got none. Call add() first.")
         kept, self._kept = self._kept, []
         return self._score(kept, **options)
 

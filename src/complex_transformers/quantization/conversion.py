@@ -55,7 +55,7 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
         head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
         kept = [name for name, module in model.named_modules() if isinstance(module, Readout) or module is head]
     elif unknown := [key for key in kept if all(should_convert_module(name, [key]) for name in names)]:
-        raise ValueError(f"modules_to_not_convert must name layers, got {unknown}. See model.named_modules().")
+        raise ValueError(f"modules_to_not_convert must name layers of the model, got {unknown}. See named_modules().")
     layers = {
         name: module
         for name, module in model.named_modules()
