@@ -263,10 +263,10 @@ def test_a_network_of_words_alone_needs_no_processor():
 @pytest.mark.parametrize(
     ("inputs", "error", "message"),
     [
-        ("", ValueError, "the text must hold more than white space"),
-        (" \t\n", ValueError, "the text must hold more than white space"),
-        ([TEXTS[0], "  "], ValueError, "text 1 must hold more than white space, got '  '"),
-        ((t for t in (TEXTS[0], TEXTS[1], "")), ValueError, "text 2 must hold more than white space"),
+        ("", ValueError, "the text must have more than white space"),
+        (" \t\n", ValueError, "the text must have more than white space"),
+        ([TEXTS[0], "  "], ValueError, "text 1 must have more than white space, got '  '"),
+        ((t for t in (TEXTS[0], TEXTS[1], "")), ValueError, "text 2 must have more than white space"),
         ([TEXTS[0], None], TypeError, "text 1 must be a string, got NoneType"),
         ([[TEXTS[0]]], TypeError, "text 0 must be a string, got list"),
         ([{"role": "user", "content": "hi"}], TypeError, "text 0 must be a string, got dict"),
@@ -287,7 +287,7 @@ def test_text_without_tokens():
     tokenizer.backend_tokenizer.normalizer = normalizers.Replace("zap", "")
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", special_tokens=[])
     generate = build_pipeline("marian", tokenizer)
-    with pytest.raises(ValueError, match="text 1 must hold a token of the vocabulary, got 'zap'"):
+    with pytest.raises(ValueError, match="text 1 must have a token of the vocabulary, got 'zap'"):
         generate(["cat", "zap"])
 
 

@@ -122,7 +122,7 @@ def test_refusals():
     name = "model.layers.0.mlp.up_proj"
     before = model.get_submodule(name)
     refused(
-        r"got \['lm_head'\]. Choose from: model",
+        r"got \['lm_head'\]. Use model",
         prune_conjugate,
         model,
         [name, "lm_head"],

@@ -100,7 +100,7 @@ def test_one_frequency_for_all_dimensions_of_a_word():
 def test_frequencies_that_all_words_share():
     embedding = ComplexOrderEmbedding(len(VOCABULARY), 4, frequency_sharing="word")
     embedding.frequency.data = torch.tensor([[2.0, -4.0]])
-    refused("frequency_sharing must not be 'word'", frequency_table, embedding, TOKENIZER)
+    refused("frequency_sharing must be 'none' or 'dimension'", frequency_table, embedding, TOKENIZER)
     summary = period_summary(embedding)
     assert (summary["min"], summary["max"]) == pytest.approx((math.pi / 2, math.pi))
     assert summary["below_two"] == 0.5
@@ -156,12 +156,12 @@ FUNCTIONS = {
 def test_models_without_usable_frequencies_are_refused(function):
     function(embedding_of())
     vanilla = ComplexOrderEmbedding(len(VOCABULARY), 4, embedding_type="complex_vanilla")
-    refused("must be 'complex_order', got 'complex_vanilla'", function, vanilla)
+    refused("must be 'complex_order' to have frequencies, got 'complex_vanilla'", function, vanilla)
     model = Case("complex_fasttext", "words").model()
     for other in (model, model.get_input_embeddings()):
         refused("must have a ComplexOrderEmbedding, got WordPositionEmbedding", function, other)
     for bad in (math.nan, math.inf):
-        refused("frequencies must be finite: the model has diverged", function, embedding_of({"dog": (0.5, bad)}))
+        refused("frequencies must be finite, got NaN or infinity", function, embedding_of({"dog": (0.5, bad)}))
 
 
 def test_words_that_do_not_fit_are_refused():

@@ -95,7 +95,7 @@ def test_maps_refuse(processor: SynCoNMTProcessor) -> None:
     model = small_model(processor)
     refused(r"Call model\.eval", attention_maps, copy.deepcopy(model).train(), processor, SOURCE)
     refused(
-        r"must be None with arguments of generate\(\), got \['num_beams'\]",
+        r"must be None with generate\(\) arguments, got \['num_beams'\]",
         attention_maps,
         model,
         processor,
@@ -177,7 +177,7 @@ def test_accuracy_word_by_word(processor: SynCoNMTProcessor, field: str) -> None
         if name == "relation_labels":  # no loss needs them, and yet they are to be compared with
             model.config.alpha = 1.0
             less["decoder_relation_ids"] = torch.ones_like(less["labels"])
-        refused(f"batches must have the key '{name}', ", token_accuracy, model.train(), [given, less])
+        refused(f"batches must have '{name}', ", token_accuracy, model.train(), [given, less])
         assert model.training  # after an error, too
 
 

@@ -41,7 +41,9 @@ def test_means_are_those_of_the_complex_weight():
         == real.rows[0].modulus
         == pytest.approx(twin.model.layers[0].dense.weight.double().abs().mean().item())
     )
-    with pytest.raises(ValueError, match=r"part must not be 'imag' for 'model.layers.0.dense'"):
+    with pytest.raises(
+        ValueError, match=r"part must be 'real' or 'modulus' for the real weight of 'model.layers.0.dense'"
+    ):
         real.curve("model.layers.0.dense", "imag")
 
 
@@ -116,7 +118,7 @@ def test_picture(tmp_path):
     real = WeightTrace()
     real.record(build(number_field="real"), 0)
     assert [len(axes.lines) for axes in plot_weight_trace(real, real.layers[:1]).axes] == [1]
-    with pytest.raises(ValueError, match="trace must hold records"):
+    with pytest.raises(ValueError, match="trace must have records, got none"):
         plot_weight_trace(WeightTrace())
     with pytest.raises(ValueError, match=r"layer must be one of .* got 'decoder'"):
         plot_weight_trace(trace, ["decoder"])
@@ -153,11 +155,11 @@ def test_coupling_is_the_correlation_of_increments():
 @pytest.mark.parametrize(
     ("real", "imag", "words"),
     [
-        ([[1, 2, 3, 5]], [[1, 2, 3, 5]], "2 runs and 4 epochs or more"),
-        ([[1, 2, 4]] * 2, [[1, 2, 4]] * 2, "2 runs and 4 epochs or more"),
-        ([[1, 2, 4, 5]] * 2, [[1, 2, 4, 5]] * 3, r"or more, got \[\[2, 4\], \[3, 4\]\]"),
-        ([[1.0, 1, 1, 1]] * 2, [[1.0, 2, 4, 5]] * 2, "finite and not constant"),
-        ([[1.0, 2, math.nan, 1]] * 2, [[1.0, 2, 4, 5]] * 2, "finite and not constant"),
+        ([[1, 2, 3, 5]], [[1, 2, 3, 5]], r"at least \[2, 4\], got"),
+        ([[1, 2, 4]] * 2, [[1, 2, 4]] * 2, r"at least \[2, 4\], got"),
+        ([[1, 2, 4, 5]] * 2, [[1, 2, 4, 5]] * 3, r"at least .* got \[\[2, 4\], \[3, 4\]\]"),
+        ([[1.0, 1, 1, 1]] * 2, [[1.0, 2, 4, 5]] * 2, "finite and change"),
+        ([[1.0, 2, math.nan, 1]] * 2, [[1.0, 2, 4, 5]] * 2, "finite and change"),
     ],
 )
 def test_curves_that_are_none(real, imag, words):

@@ -98,13 +98,13 @@ def test_vectors_fill_a_row_or_its_real_half(kind):
 def test_vectors_that_do_not_fit():
     five = {"cat": np.ones(5)}
     load = make().load_amplitudes
-    refused("vectors must have 3 dimensions, got 5; use embedding_dim=10", load, five, VOCABULARY)
+    refused("vectors must have 3 dimensions, got 5. Use embedding_dim=10", load, five, VOCABULARY)
     refused("ids of vocabulary must be below 7, got 9", load, VECTORS, {**VOCABULARY, "late": 9})
     refused("at least one word with a vector, got none", load, VECTORS, {"Cat": 1})
-    refused("'cat' must be one-dimensional and finite", load, {"cat": np.array([1.0, np.nan, 0.0])}, VOCABULARY)
+    refused("'cat' must be 1-D and finite", load, {"cat": np.array([1.0, np.nan, 0.0])}, VOCABULARY)
     shared = make(amplitude_sharing="word").load_amplitudes
     refused("amplitude_sharing must be 'none' to load vectors, got 'word'", shared, VECTORS, VOCABULARY)
-    words = r"vectors must have 3 or 6 dimensions, got 5; use embedding_dim=10"
+    words = r"vectors must have 3 or 6 dimensions, got 5. Use embedding_dim=10"
     refused(words, WordPositionEmbedding(7, 6).load_vectors, five, VOCABULARY)
 
 

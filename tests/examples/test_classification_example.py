@@ -118,7 +118,7 @@ def test_a_saved_tokenizer_cuts_to_the_learned_positions(run: Callable[..., Any]
     classify = pipeline("text-classification", model=str(tmp_path / "out"))
     long = "a fine film , " * 9
     assert classify(long, truncation=True) == classify("a fine film , a fine film")
-    with pytest.raises(ValueError, match="truncate to max_position_embeddings=7 tokens"):
+    with pytest.raises(ValueError, match="Truncate to max_position_embeddings=7 tokens"):
         classify(long)
 
 
@@ -140,7 +140,7 @@ def test_classification_starts_from_word_vectors(run: Callable[..., Any], tmp_pa
     table = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out").get_input_embeddings().weight
     for word in ("film", "fine", "poor"):
         assert table[vocabulary[word]].tolist() == [known[word]] * 8
-    with pytest.raises(ValueError, match=r"vectors must have 10 dimensions, got 8; .*hidden_size"):
+    with pytest.raises(ValueError, match=r"vectors must have 10 dimensions, got 8. Use .*hidden_size"):
         run(*arguments, "--hidden_size", "20")
 
 

@@ -130,7 +130,7 @@ def test_syntax_processor(tmp_path):
     assert loaded(PARSED, PARSED) == processor(PARSED, PARSED)
     parser = Path(loaded.source_parser.name)
     assert {str(path.relative_to(parser)) for path in parser.rglob("*") if path.is_file()} == files
-    with pytest.raises(ValueError, match="must have a parser"):  # loaded: it is a blank one
+    with pytest.raises(ValueError, match="pipeline must have a parser"):  # loaded: it is a blank one
         loaded("it rains")
 
 

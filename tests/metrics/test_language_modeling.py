@@ -57,7 +57,7 @@ def test_no_tokens_have_no_scores():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"predictions": [-1.0], "references": [1, 2]}, r"the shape of references, \[2\], got \[1\]"),
+        ({"predictions": [-1.0], "references": [1, 2]}, r"predictions must have shape \[2\], got \[1\]"),
         ({"predictions": [0.5], "references": [1]}, "0 or less, got 0.5"),
         ({"predictions": [math.nan], "references": [1]}, "0 or less, got nan"),
         ({"predictions": [-1.0]}, "must be given together"),

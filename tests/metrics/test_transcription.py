@@ -38,7 +38,7 @@ def test_rate_of_errors(pairs: list[tuple[str, str]]) -> None:
     labels = sum(map(len, expected))
     metric = TranscriptionMetric()
     if not labels:
-        refused(r"references must have at least one label", metric.compute, predictions=said, references=expected)
+        refused(r"references must have a label", metric.compute, predictions=said, references=expected)
         return
     scores = metric.compute(predictions=said, references=expected)
     distances = [edits(*pair) for pair in pairs]

@@ -101,10 +101,10 @@ def test_a_wrong_value_set_later_is_refused_when_saved(family, tmp_path):
 CONTRADICTIONS = [
     ({"hidden_size": 33}, ["even", "33; use 34"]),
     ({"frequency_scale": -1.0}, ["frequency_scale", "at least 0, got -1.0"]),
-    ({**REAL, "readout": "modulus"}, ["readout='modulus'", "number_field='complex'", "concat"]),
+    ({**REAL, "readout": "modulus"}, ["readout must be 'concat'", "number_field='real', got 'modulus'"]),
     (
         {"amplitude_sharing": "word", "frequency_sharing": "word"},
-        ["every word the same embedding", "share one of the two", "phase='learned'"],
+        ["must not both be 'word'", "all tokens would be equal", "phase='learned'"],
     ),
 ]
 OWN = {
@@ -112,7 +112,10 @@ OWN = {
         ({"hidden_size": 32, "num_attention_heads": 5}, ["num_attention_heads", "16 complex features", "5"]),
         # 8 heads divide the width, but not the complex features.
         ({"hidden_size": 40, "num_attention_heads": 8}, ["num_attention_heads", "20 complex features", "8"]),
-        ({**REAL, "attention_score": "modulus"}, ["'modulus'", "number_field='complex'", "'real'"]),
+        (
+            {**REAL, "attention_score": "modulus"},
+            ["attention_score must be 'real'", "number_field='real', got 'modulus'"],
+        ),
         ({**REAL, "share_parts": True}, ["share_parts=True", "number_field='complex'"]),
         (
             {"attention_score": "real", "attention_normalization": "split_softmax"},
@@ -130,8 +133,8 @@ OWN = {
         ({"kernel_sizes": [3.5]}, ["kernel_sizes"]),
     ],
     "complex_text_rnn": [
-        ({"rnn_type": "rnn", "gate": "modulus"}, ["gate='modulus'", "no effect", "rnn_type='rnn'", "'split'"]),
-        ({**REAL, "gate": "modulus"}, ["gate='modulus'", "number_field='complex'", "split"]),
+        ({"rnn_type": "rnn", "gate": "modulus"}, ["gate must be 'split'", "rnn_type='rnn'", "got 'modulus'"]),
+        ({**REAL, "gate": "modulus"}, ["gate must be 'split'", "number_field='real', got 'modulus'"]),
         ({"state_activation": "zrelu"}, ["activation must be one of", "'cardioid'", "'split_tanh'", "got 'zrelu'"]),
     ],
 }

@@ -148,14 +148,14 @@ def test_clusters_are_shown():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"cutoffs": ()}, r"cutoffs must be increasing word ids between 1 and 10, the last of 11 words, got \[\]"),
+        ({"cutoffs": ()}, r"cutoffs must be increasing token ids between 1 and 10, the last of 11 tokens, got \[\]"),
         ({"cutoffs": (3, 3)}, r"cutoffs must be increasing .* got \[3, 3\]"),
         ({"cutoffs": (0, 3)}, "between 1 and 10"),
         ({"cutoffs": (3, 11)}, "between 1 and 10"),
         ({"div_value": 0}, "div_value must be 1 or more, got 0"),
-        ({"div_value": 3}, "div_value must leave at least one of 16 features for tail 3, got 3"),
+        ({"div_value": 3}, "div_value must leave one of 16 features for tail 3, got 3"),
         ({"readout": "modulus"}, "readout must be one of .*, got 'modulus' with the adaptive softmax"),
-        ({"readout": "feature_modulus", "field": "real"}, "the real field has readout='concat'"),
+        ({"readout": "feature_modulus", "field": "real"}, "readout must be 'concat' with number_field='real', got"),
     ],
 )
 def test_bad_settings(changes, message):

@@ -183,6 +183,8 @@ def test_syntax_embedding_is_word_and_relation():
     assert torch.equal(embedding.relation, before)
     assert embedding.weight.shape == (12, 3)
     assert_refused("relation_ids must be given, got None", embedding, ids)
-    assert_refused("relation_ids must be left out", SyntaxEmbedding(9, None, 6), ids, relations)
+    assert_refused(
+        "relation_ids must be None without num_relations, got ids", SyntaxEmbedding(9, None, 6), ids, relations
+    )
     assert_refused("must be even, got 5", SyntaxEmbedding, 9, 5, 5)
     assert SyntaxEmbedding(9, None, 5)(ids).shape == (1, 3, 5)

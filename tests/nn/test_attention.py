@@ -144,7 +144,7 @@ def blocks(monkeypatch, scores, queries=128):
     monkeypatch.setattr(modulus_attention, "HEADS_PER_THREAD", 0)
 
     def counted(*args):
-        counts.append(sum(1 for group in cut(*args) for _ in modulus_attention.blocks(group.own(args[0]))))
+        counts.append(sum(1 for group in cut(*args) for _ in modulus_attention.blocks(group.select(args[0]))))
         return cut(*args)
 
     monkeypatch.setattr(modulus_attention, "groups", counted)
@@ -347,7 +347,7 @@ def test_bad_values():
     assert_refused(message, ComplexMultiheadAttention, 12, 4)
     assert_refused("got 0", ComplexMultiheadAttention, 12, 0)
     assert ComplexMultiheadAttention(12, 4, score="real", number_field="real").scaling == 3**-0.5
-    assert_refused("even, got 13; use 14", ComplexMultiheadAttention, 13, 1)
+    assert_refused("even, got 13. Use 14", ComplexMultiheadAttention, 13, 1)
     message = r"attention_score .*\['bilinear_modulus', 'modulus', 'real'\], got 'dot'"
     assert_refused(message, ComplexMultiheadAttention, 12, 2, score="dot")
     message = r"attention_normalization .*\['probability_amplitude', 'softmax', 'split_"
@@ -355,7 +355,7 @@ def test_bad_values():
     message = r"number_field must be one of \['complex', 'real'\], got 'dual'"
     assert_refused(message, check_attention, "modulus", "softmax", "dual")
     for score, normalization in (("modulus", "softmax"), ("real", "split_softmax")):
-        assert_refused("number_field='complex'", check_attention, score, normalization, "real")
+        assert_refused("with number_field='real'", check_attention, score, normalization, "real")
     assert_refused("got 'real'", check_attention, "real", "split_softmax")
 
 

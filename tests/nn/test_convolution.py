@@ -240,8 +240,8 @@ def test_meta_device_and_empty_batch(groups):
 @pytest.mark.parametrize(
     ("sizes", "options", "message"),
     [
-        ((5, 4, 3), {}, "must be even, got 5; use 6"),
-        ((4, 5, 3), {}, "must be even, got 5; use 6"),
+        ((5, 4, 3), {}, "must be even, got 5. Use 6"),
+        ((4, 5, 3), {}, "must be even, got 5. Use 6"),
         # 4 divides the stored channels, but not the complex ones.
         ((12, 24, 3), {"groups": 4}, "in_channels must be divisible by groups"),
     ],
@@ -261,7 +261,7 @@ def test_bad_inputs():
     for other in (layer, ComplexUpsample(scale_factor=2)):
         assert_refused("complex64", other, native, error=TypeError)
     assert_refused(
-        r"dim=1\) must be even, got shape \(2, 5, 9\)",
+        r"even size on axis 1 .* got shape \(2, 5, 9\)",
         ComplexUpsample(scale_factor=2),
         torch.zeros(2, 5, 9),
     )

@@ -269,7 +269,7 @@ def test_resizing_and_padding():
 @kinds
 @pytest.mark.parametrize("bad", [-1, V, 10**6])
 def test_ids_outside_the_vocabulary(scheme, bad):
-    assert_refused(rf"\[0, {V}\), got {bad}; use the tokenizer", make(**scheme), torch.tensor([[0, bad]]))
+    assert_refused(rf"\[0, {V}\), got {bad}. Use the tokenizer", make(**scheme), torch.tensor([[0, bad]]))
 
 
 @kinds
@@ -280,7 +280,7 @@ def test_empty_text_has_an_empty_embedding(scheme):
 def test_text_longer_than_its_positions():
     embedding = WordPositionEmbedding(V, 2 * D, embedding_type="learned_position", max_position_embeddings=4)
     ids = torch.zeros(1, 6, dtype=torch.long)
-    assert_refused("got 6; truncate to max_position_embeddings=4 tokens.*complex_order", embedding, ids)
+    assert_refused("got 6. Truncate to max_position_embeddings=4 tokens.*complex_order", embedding, ids)
     mask = torch.tensor([[0, 0, 1, 1, 1, 1]])
     assert embedding(ids, attention_mask=mask).shape == (1, 6, 2 * D)  # two of the six are padding
     assert_refused("max_position_embeddings=4", embedding, ids, attention_mask=torch.ones(1, 6))
@@ -326,11 +326,11 @@ def test_bad_names_and_widths():
     message = r"embedding_type must be one of \['learned_position', .*got 'rotary'"
     assert_refused(message, WordPositionEmbedding, V, 2 * D, embedding_type="rotary")
     shared = {"amplitude_sharing": "word", "frequency_sharing": "word"}
-    assert_refused("the same embedding", ComplexOrderEmbedding, V, 2 * D, **shared)
+    assert_refused("must not both be .word.*all tokens would be equal", ComplexOrderEmbedding, V, 2 * D, **shared)
     for layer in (ComplexOrderEmbedding, ComplexEmbedding):
-        assert_refused("even, got 5; use 6", layer, V, 5)
+        assert_refused("even, got 5. Use 6", layer, V, 5)
     for kind in ("learned_position", "sinusoidal_position"):  # a table alone may hold real numbers
-        assert_refused("even, got 5; use 6", WordPositionEmbedding, V, 5, embedding_type=kind)
+        assert_refused("even, got 5. Use 6", WordPositionEmbedding, V, 5, embedding_type=kind)
 
 
 def test_tiny_numbers_of_words():

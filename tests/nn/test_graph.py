@@ -124,7 +124,7 @@ def test_wrong_adjacency():
         adjacency = torch.rand(2, 4, 4)
         adjacency[1, 2, 3] = value
         for keep in (None, mask):
-            assert_refused("adjacency must hold finite, non-negative weights", normalize_adjacency, adjacency, keep)
+            assert_refused("adjacency must be finite and non-negative, got", normalize_adjacency, adjacency, keep)
 
 
 def test_gradient_of_the_weights():

@@ -145,7 +145,7 @@ PRODUCTS = {
 @pytest.mark.parametrize(("field", "linear"), [(field, name) for field, names in LINEAR.items() for name in names])
 def test_feed_forward(field, linear, product, activation):
     if field == "real" and product != "parts":
-        assert_refused(f"gate_product='{product}' needs number_field='complex'", GatedFeedForward, 8, 12,
+        assert_refused(f"gate_product must be 'parts' .* got '{product}'", GatedFeedForward, 8, 12,
                        gate_product=product, number_field="real")  # fmt: skip
         return
     for sub_norm in (False, True):
@@ -171,10 +171,21 @@ def test_gradients():
 
 def test_bad_values():
     assert_refused("num_key_value_heads must divide num_attention_heads=4, got 3", GroupedQueryAttention, 16, 4, 3)
-    assert_refused("num_attention_heads must divide the width 16 unless .*, got 3", GroupedQueryAttention, 16, 3)
-    assert_refused("head_dim holds .* must be even, got 5", GroupedQueryAttention, 16, 4, head_dim=5)
+    assert_refused(
+        "num_attention_heads must divide the width 16, got 3. Or set head_dim", GroupedQueryAttention, 16, 3
+    )
+    assert_refused("head_dim .* must be even, got 5", GroupedQueryAttention, 16, 4, head_dim=5)
     assert_refused("attention_score must be one of", GroupedQueryAttention, 16, 4, score="xavier")
-    assert_refused("needs number_field='complex'", GroupedQueryAttention, 16, 4, score="modulus", number_field="real")
+    assert_refused(
+        "attention_score must be 'real' .* with number_field='real'",
+        GroupedQueryAttention,
+        16,
+        4,
+        score="modulus",
+        number_field="real",
+    )
     assert_refused("gate_product must be one of", GatedFeedForward, 8, 12, gate_product="xavier")
     assert_refused("norm_scale must be one of", rms_norm, 8, 1e-6, "xavier")
-    assert_refused("norm_scale='modulus' needs number_field='complex'", rms_norm, 8, 1e-6, "modulus", "real")
+    assert_refused(
+        "norm_scale must be 'stored' with number_field='real', got 'modulus'", rms_norm, 8, 1e-6, "modulus", "real"
+    )

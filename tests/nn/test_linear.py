@@ -76,10 +76,10 @@ def test_meta_device_and_dtype_arguments():
 
 def test_bad_values():
     for sizes in ((5, 4), (4, 5)):
-        assert_refused(r"must be even, got 5; use 6", ComplexLinear, *sizes)
+        assert_refused(r"must be even, got 5. Use 6", ComplexLinear, *sizes)
     assert_refused(r"width 4, twice the complex features, got shape \(2, 6\)", ComplexLinear(4, 4), torch.zeros(2, 6))
     native = torch.zeros(2, 4, dtype=torch.complex64)
     assert_refused(r"complex64.*from_complex", ComplexLinear(4, 4), native, error=TypeError)
-    assert_refused("share_parts=True needs number_field='complex'", RealLinear, 4, 4, share_parts=True)
+    assert_refused("share_parts must be False with number_field='real', got True", RealLinear, 4, 4, share_parts=True)
     message = r"\['glorot', 'he', 'normal', 'unitary'\], got 'xavier'"
     assert_refused(message, ComplexLinear(4, 4).reset_parameters, "xavier")

@@ -348,11 +348,11 @@ def test_shapes_of_torch(layer):
 
 def test_bad_values():
     for layer in (ComplexLayerNorm, ComplexRMSNorm, ComplexBatchNorm1d):
-        assert_refused("even, got 5; use 6", layer, 5)
+        assert_refused("even, got 5. Use 6", layer, 5)
     for layer in (ComplexLayerNorm, ComplexBatchNorm1d):
         assert_refused(r"\['split', 'whitening'\], got 'modulus'", layer, 4, norm="modulus")
     for layer in (RealBatchNorm1d, RealBatchNorm2d):
-        assert_refused("needs number_field='complex'", layer, 4, norm="whitening")
+        assert_refused("norm must be 'split' with number_field='real', got 'whitening'", layer, 4, norm="whitening")
     assert_refused(r"gain must be one of \['features', 'parts'\], got 'xavier'", ComplexRMSNorm, 4, gain="xavier")
     message = r"x must have 4 axes and 3 channels on axis 1, got shape \(2, 3, 5\)"
     assert_refused(message, RealBatchNorm2d(3), torch.zeros(2, 3, 5))

@@ -122,7 +122,7 @@ def test_arithmetic_of_the_fields():
     assert torch.equal(numbers.concatenate([factor, x]), torch.cat([factor, x], dim=-1))
     assert numbers.parts(factor) == (factor,)
     assert numbers.num_features(7) == 7
-    assert_refused("even, got 7; use 8", arithmetic("complex").num_features, 7)
+    assert_refused("even, got 7. Use 8", arithmetic("complex").num_features, 7)
 
 
 def test_unknown_field():

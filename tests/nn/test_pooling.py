@@ -83,7 +83,7 @@ def test_float16_average_of_large_moduli_does_not_overflow():
 def test_bad_values():
     assert_refused(r"must have 2 sizes, got \(2, 2, 2\)", ModulusMaxPool2d, (2, 2, 2))
     assert_refused(r"\['complex', 'real'\]", ModulusMaxPool1d, 2, number_field="dual")
-    message = r"\[batch, channels\] and 2 more axes, got shape \(1, 4, 4\)"
+    message = r"4 axes \[batch, channels, ...\], got \(1, 4, 4\)"
     assert_refused(message, ModulusMaxPool2d(2), randn(1, 4, 4))
     # A mask of another shape would be broadcast without a word.
     message = r"mask must have shape \(2, 4\), got \(1, 4\) for x of shape \(2, 4, 4\)"

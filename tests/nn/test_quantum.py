@@ -270,8 +270,8 @@ def test_resize(size):
 
 
 def test_bad_values():
-    assert_refused("povm.* each of the 3 complex features.*got 2 outcomes: use more", Measurement, 6, 2, "povm")
-    assert_refused("each of the 6 real features", Measurement, 6, 4, "povm", "real")
+    assert_refused("at least 3, the complex features, for .*'povm', got 2. Use more", Measurement, 6, 2, "povm")
+    assert_refused("at least 6, the real features", Measurement, 6, 4, "povm", "real")
     assert_refused("num_outcomes must be positive, got 0", Measurement, 6, 0)
     assert_refused(r"measurement must be one of \['povm', 'projectors'\], got 'one'", Measurement, 6, 2, "one")
     assert_refused("even, got 5", Measurement, 5, 2)

@@ -117,9 +117,9 @@ def test_bad_values():
     with pytest.raises(ValueError, match=r"number_field must be one of \['complex', 'real'\], got 'dual'"):
         Readout(4, 2, "concat", "dual")
     for name in set(NAMES) - {"concat"}:
-        with pytest.raises(ValueError, match="the real field has readout='concat'"):
+        with pytest.raises(ValueError, match="readout must be 'concat' with number_field='real', got"):
             Readout(4, 2, name, "real")
-        with pytest.raises(ValueError, match="even, got 5; use 6"):
+        with pytest.raises(ValueError, match=r"even, got 5\. Use 6"):
             Readout(5, 2, name)
         with pytest.raises(TypeError, match="complex64"):
             Readout(4, 2, name)(torch.zeros(1, 4, dtype=torch.complex64))

@@ -402,7 +402,7 @@ def test_state_that_grows_at_each_step_stops_short_of_infinity(kind):
 @pytest.mark.parametrize("kind", list(LAYERS))
 def test_bad_arguments(kind):
     for sizes in ((5, 4), (4, 5)):
-        with pytest.raises(ValueError, match="must be even, got 5; use 6"):
+        with pytest.raises(ValueError, match=r"must be even, got 5\. Use 6"):
             LAYERS[kind](*sizes)
     with pytest.raises(ValueError, match="must be positive, got 4, 4 and 0"):
         LAYERS[kind](4, 4, 0)

@@ -277,7 +277,7 @@ def test_the_three_tanh_are_one_on_real_numbers():
 
 def test_choices_of_the_complex_field_are_refused():
     for layer in LAYERS.values():
-        with pytest.raises(ValueError, match=r"gate='modulus' needs number_field='complex'.*gate='split'"):
+        with pytest.raises(ValueError, match=r"gate must be 'split' with number_field='real', got 'modulus'"):
             layer(4, 4, gate="modulus")
         with pytest.raises(ValueError, match=r"'projected', 'real_part', 'split'\], got 'sigmoid'"):
             layer(4, 4, gate="sigmoid")

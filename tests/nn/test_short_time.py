@@ -92,12 +92,12 @@ def test_bad_values():
     message = "num_samples must be at least window_length=8, got 5"
     assert_refused(message, short_time_dft, samples[:5], hann, 4)
     assert_refused(r"window must be 1-D, got shape \(1, 8\)", short_time_dft, samples, hann.unsqueeze(0), 4)
-    message = r"dtype torch.int16; convert it with .float\(\)"
+    message = r"dtype torch.int16. Convert integers with .float\(\)"
     assert_refused(message, short_time_dft, samples.to(torch.int16), hann, 4, error=TypeError)
     assert_refused("complex64", short_time_dft, samples.to(torch.complex64), hann, 4, error=TypeError)
-    message = "got weight 0 at sample 0; .*use a hamming window"
+    message = "got weight 0 at sample 0. Use a hamming window"
     assert_refused(message, inverse_short_time_dft, spectrum, hann, 4)
-    assert_refused("got weight 0 at sample 8; .*at most 8", inverse_short_time_dft, spectrum, hamming, 9)
+    assert_refused("got weight 0 at sample 8. .*at most 8", inverse_short_time_dft, spectrum, hamming, 9)
     message = "x must have width 10 for a window of 8 samples, got 12"
     assert_refused(message, inverse_short_time_dft, torch.zeros(3, 12), hann, 4)
     message = r"length must lie in \[1, 16\], the samples of 3 frames, got 17"

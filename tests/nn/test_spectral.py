@@ -67,5 +67,5 @@ def test_bad_values():
         assert_refused(f"embed_dim={sizes[0]}, num_heads={sizes[1]}", SpectralScaledAttention, *sizes)
     message = r"position_phase must be one of \['add', 'none', 'rotate'\], got 'turn'"
     assert_refused(message, SpectralScaledAttention, 12, 2, position_phase="turn")
-    message = "for real weights, got 'split_softmax'"
+    message = "or 'probability_amplitude', got 'split_softmax'"
     assert_refused(message, SpectralScaledAttention, 12, 2, normalization="split_softmax")

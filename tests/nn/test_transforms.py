@@ -147,4 +147,4 @@ def test_frequency_kernel_starts_as_the_identity_and_resets():
 
 @pytest.mark.parametrize("layer", [ZTransform, FrequencyKernel])
 def test_odd_widths(layer):
-    assert_refused("even, got 7; use 8", layer, 7)
+    assert_refused("even, got 7. Use 8", layer, 7)

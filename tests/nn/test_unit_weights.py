@@ -244,7 +244,7 @@ def test_what_has_no_packed_form():
     torch.nn.init.constant_(layer.real.weight, 1e6)
     refused("weights must fit float16 scales, got 1e.06", pack, layer)
     layer.real = torch.nn.Sequential(layer.real)
-    refused("packing needs sub-layers without hooks or replacements, .*merge_and_unload", pack, layer)
+    refused("sub-layers must have no hooks or replacements for packing, .*merge_and_unload", pack, layer)
     rounded = cnn.RoundedLinear(4, 4)
     rounded.imag.register_forward_hook(lambda *_: None)
     refused("hooks or replacements", rounded, torch.zeros(1, 4))

@@ -148,12 +148,12 @@ def test_it_learns_a_unitary_matrix():
 def test_bad_values():
     for function in (unit_norm, vector_norm):
         assert_refused("complex64", function, torch.zeros(2, 3, dtype=torch.complex64), error=TypeError)
-    assert_refused("even, got 5; use 6", UnitaryLinear, 5)
+    assert_refused("even, got 5. Use 6", UnitaryLinear, 5)
     x, ids = torch.zeros(2, 3, 4), torch.zeros(2, 3, dtype=torch.long)
     assert_refused("map_ids must be None without num_maps", UnitaryLinear(4), x, ids)
     several = UnitaryLinear(4, num_maps=2)
     assert_refused("map_ids must be given with num_maps", several, x)
     assert_refused(r"map_ids must have shape \(2, 3\), got \(2,\)", several, x, ids[:, 0])
-    assert_refused(r"map_ids must lie in \[0, 2\), got 2; use a larger num_maps", several, x, ids + 2)
+    assert_refused(r"map_ids must lie in \[0, 2\), got 2. Use a larger num_maps", several, x, ids + 2)
     assert_refused("map_ids must be integers", several, x, ids.float(), error=TypeError)
     assert_refused(r"number_field must be one of \['complex', 'real'\], got 'dual'", UnitaryLinear, 4, 0.1, "dual")

@@ -201,8 +201,8 @@ class Doubled(nn.Linear):
 
 def test_bad_values():
     for sizes in ((5, 4), (4, 5)):
-        assert_refused("must be even, got 5; use 6", WidelyLinear, *sizes)
-    assert_refused("must be even, got 5; use 6", WidelyLinear.from_real, nn.Linear(4, 5))
+        assert_refused("must be even, got 5. Use 6", WidelyLinear, *sizes)
+    assert_refused("must be even, got 5. Use 6", WidelyLinear.from_real, nn.Linear(4, 5))
     hooked = nn.Linear(4, 4)
     hooked.register_forward_hook(lambda *_: None)
     for other in (hooked, Doubled(4, 4), nn.Conv1d(4, 4, 1)):
@@ -215,5 +215,7 @@ def test_bad_values():
     assert [linear_layer(None, field) for field in ("complex", "real")] == [ComplexLinear, RealLinear]
     assert_refused(r"linear_type must be one of \['complex', .*got 'xavier'", linear_layer, "xavier", "complex")
     for name in ("complex", "conjugate", "widely_linear"):
-        assert_refused(f"linear_type='{name}' needs number_field='complex'", linear_layer, name, "real")
-    assert_refused("linear_type='real' needs number_field='real'", linear_layer, "real", "complex")
+        assert_refused(
+            f"linear_type must be 'real' with number_field='real', got '{name}'", linear_layer, name, "real"
+        )
+    assert_refused("linear_type must not be 'real' in the complex field", linear_layer, "real", "complex")

@@ -146,7 +146,7 @@ def test_calibrations_of_every_form_are_one():
 def test_unusable_calibrations_leave_the_model_unchanged():
     ids = texts()
     options = ComplexQuantizationConfig
-    refused("calibration must be None if training=True", options, calibration=[ids], training=True)
+    refused("calibration must be None with training=True", options, calibration=[ids], training=True)
     refused("calibration_passes must be positive, got 0", options, calibration_passes=0)
 
     def calibrate(calibration, model=None, **others):
@@ -160,7 +160,9 @@ def test_unusable_calibrations_leave_the_model_unchanged():
                 torch.testing.assert_close(model.state_dict()[name], value, rtol=0, atol=0, equal_nan=True)
 
     refused("damping must be positive, got -1", calibrate, [ids], damping=-1)
-    refused("calibration column text must be numeric", calibrate, [{"input_ids": ids, "text": "words"}])
+    refused(
+        "calibration column text must be an array of numbers, got", calibrate, [{"input_ids": ids, "text": "words"}]
+    )
     nothing = {"input_ids": ids, "attention_mask": torch.zeros_like(ids)}
     refused("calibration must have at least one token", calibrate, [nothing])
     broken = decoder()
@@ -174,7 +176,7 @@ def test_unusable_calibrations_leave_the_model_unchanged():
 
 def test_models_and_options_that_cannot_be_quantized():
     config = ComplexQuantizationConfig()
-    refused("config must be given for a model without", quantize, decoder())
+    refused("config must be given for a float model, got None", quantize, decoder())
     model = decoder()
     with torch.no_grad():
         model.model.layers[1].mlp.up_proj.imag.weight[0, 0] = torch.inf
@@ -292,7 +294,7 @@ def test_recurrent_layers_are_calibrated_without_padding():
     mask[0, 4:] = 0
     both = {"input_ids": torch.cat([nn.functional.pad(short, (0, 3)), long]), "attention_mask": mask}
     config = ComplexQuantizationConfig(calibration=[both])
-    refused("calibration must not contain padding for the recurrent layer .*rnn.input_proj.0", quantize, model, config)
+    refused("calibration must have no padding for the recurrent layer .*rnn.input_proj.0", quantize, model, config)
     assert packed_names(model) == set()
 
 

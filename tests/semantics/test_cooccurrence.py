@@ -94,9 +94,9 @@ def test_refusals():
     refused("vocabulary must have at least one word, got none", count_cooccurrences, ["a b"], [])
     refused("must not repeat words, got 'a' twice", count_cooccurrences, ["a b"], ["a", "b", "a"])
     refused("contexts must be at least 1, got 0", count_cooccurrences, ["a b"], ["a", "b"], 2, 0)
-    refused("got 1 other words, the first: 'c'", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "c"])
+    refused("got 1 others, first 'c'", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "c"])
     refused("contexts must not repeat words", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "a"])
     for lines in ([], ["", "a"], ["a x x"], ["x y"]):
-        refused("vocabulary words within 2 words of each other, got none", count_cooccurrences, lines, ["a", "b"])
-    refused("lines must hold a word 2 times, got 1 rarer", build_vocabulary, ["a"], 2)
+        refused("vocabulary word beside a context, got none", count_cooccurrences, lines, ["a", "b"])
+    refused("lines must contain a word 2 times, got 1 rarer", build_vocabulary, ["a"], 2)
     refused("got 0 rarer words", build_vocabulary, [])

@@ -184,7 +184,7 @@ def test_many_pairs_at_once(how, phases, counts):
 
 
 def test_refusals(counts):
-    refused("must be fitted first", SemanticSpace().vector, "cat")
+    refused("must be fitted, got no vectors", SemanticSpace().vector, "cat")
     assert "cat" not in SemanticSpace()
     for options, words in (
         ({"weighting": "tfidf"}, "weighting must be one of .*, got 'tfidf'"),
@@ -198,7 +198,7 @@ def test_refusals(counts):
     space = SemanticSpace().fit(counts)
     refused("one of the 11 words of this space, got 'lion'", space.vector, "lion")
     refused("this space, got 'lion'", space.similarity, "cat", "lion")
-    refused("must not be empty", space.compose, [])
+    refused("words must have at least one word, got none", space.compose, [])
     refused("how must be one of .*, got 'sum'", space.compose, ["cat"], "sum")
     refused("weights must be None for how='add'", space.compose, ["cat"], weights=[1.0])
     refused("2 probabilities of sum 1", space.compose, ["cat", "dog"], "mixture", weights=[1, 1])
@@ -220,7 +220,7 @@ def test_refusals(counts):
     refused("occur beside a context, got 'lion'", with_lion.vector, "lion")
     alone = Cooccurrences(("x",), ("y",), sparse.csr_matrix([[3.0]]), numpy.ones(1), numpy.ones(1), 2, 1)
     refused(
-        "must be smaller than 3 for npmi_b, got 3 of 'x' with 'y'. Give more text", SemanticSpace("npmi_b").fit, alone
+        "must be smaller than 3 for npmi_b, got 3 of 'x' with 'y'. Count more text", SemanticSpace("npmi_b").fit, alone
     )
     refused("must be smaller than 2 for npmi_c, got 3 of 'x' with 'y'", SemanticSpace("npmi_c").fit, alone)
 
@@ -231,7 +231,7 @@ def test_a_space_of_vectors_that_are_there():
     assert "left" not in space
     assert space.similarities([("up", "up"), (["down"], "down"), ("up", "left")]).tolist()[:2] == [1, 4]
     assert space.compose("down").toarray().tolist() == [[0, 2]]
-    refused("2 words and 1 vectors", WordSpace, ["a", "b"], [[1.0]])
+    refused("equally many, got 2 and 1", WordSpace, ["a", "b"], [[1.0]])
     refused("words must be distinct, got 1 repeated", WordSpace, ["a", "a"], [[1.0], [2.0]])
     refused("NaN or infinity for 'b'", WordSpace, ["a", "b", "c"], [[1.0, 1.0], [2.0, math.nan], [0.0, 0.0]])
 
@@ -262,7 +262,7 @@ def test_folders_that_are_no_space(counts, tmp_path):
     (tmp_path / "space.npz").write_bytes(b"PK")
     refused("must contain a saved SemanticSpace", SemanticSpace.load, tmp_path)
     refused("space.json", SemanticSpace.load, tmp_path / "nowhere", error=FileNotFoundError)
-    refused("must be fitted first", SemanticSpace().save, tmp_path / "new")
+    refused("must be fitted, got no vectors", SemanticSpace().save, tmp_path / "new")
 
 
 @pytest.mark.parametrize(

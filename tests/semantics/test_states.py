@@ -271,7 +271,7 @@ def test_no_states():
     refused("must be positive semi-definite, got an eigenvalue of -0.5", entropy, [[1.5, 0], [0, -0.5]])
     refused("must have trace 1, got 2", purity, numpy.eye(2))
     refused("must be square, got shape \\(1, 2\\)", density, [[1, 0]])
-    refused("states must not be empty", mixture, [])
+    refused("states must have at least one state", mixture, [])
     refused("must have equal sizes, got \\[2, 3\\]", mixture, [[1, 0], [1, 0, 0]])
     for weights in ([0.5, 0.4], [1.5, -0.5], [1.0], [math.nan, 1]):
         refused("2 probabilities of sum 1, got .*", mixture, [[1, 0], [0, 1]], weights)
@@ -292,7 +292,7 @@ def test_no_evolution():
 
 def test_no_measurement():
     up, down = numpy.diag([1.0, 0.0]), numpy.diag([0.0, 1.0])
-    refused("projectors must sum to the identity, got .* by 1. Add the missing outcome", measure, [1, 0], [up])
+    refused("projectors must sum to the identity, got .* of 1. Add outcomes", measure, [1, 0], [up])
     refused("must satisfy P P = P, got a difference of 0.25", measure, [1, 0], [up / 2, down + up / 2])
     refused("a projector must be Hermitian", measure, [1, 0], [LOPSIDED, numpy.eye(2) - LOPSIDED])
     refused("must sum to the identity", measure_general, [1, 0], [up, up])
@@ -300,7 +300,7 @@ def test_no_measurement():
     refused("effects must sum to the identity", measure_effects, [1, 0], [up, down / 2])
     refused("an effect must be positive", measure_effects, [1, 0], [2 * up - down, 2 * down - up])
     for function in (measure, measure_effects, measure_general):
-        refused("must not be empty", function, [1, 0], [])
+        refused("must have at least one matrix, got none", function, [1, 0], [])
         refused("the size of the state, 3, got 2", function, [1, 0, 0], [up, down])
     refused("observable must be Hermitian", projectors, LOPSIDED)
     refused("observable must be Hermitian", expectation, [1, 0], LOPSIDED)

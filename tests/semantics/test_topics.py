@@ -50,7 +50,7 @@ def test_topics_are_found(method, tmp_path):
 
 def test_refusals():
     refused("method must be one of .*, got 'lsa'", find_topics, DOCUMENTS, VOCABULARY, method="lsa")
-    refused("occurs in at most 1.0 of the documents, got 1 words", find_topics, DOCUMENTS, ["absent"])
-    refused("got 8 words", find_topics, [], VOCABULARY)
+    refused("occurs in at most 1.0 of the documents, got none of 1", find_topics, DOCUMENTS, ["absent"])
+    refused("got none of 8", find_topics, [], VOCABULARY)
     topics = Topics(("w",), numpy.ones((1, 1)), numpy.ones(1))
     refused("weighting must be one of .*, got 'npmi_b'", TopicSpace("npmi_b").fit, topics)

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Attention maps of words and dependency relations in SynCoNMT (S Fig. 5)."""
+"""Attention maps of words and dependency relations in SynCoNMT (Fig. 5)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class AttentionMap:
     Args:
         source_tokens, source_relations: labels of the columns.
         target_tokens, target_relations: labels of the rows; no relations for a model without them.
-        word_weights: real part of the weights (S 14), ``[target][source]``; the only weights of a real network.
+        word_weights: real part of the weights (SynCoNMT Eq. 14), ``[target][source]``; the only weights of a real
+            network.
         relation_weights: imaginary part; None in a real network.
     """
 
@@ -81,9 +82,7 @@ def attention_maps(
                 "list."
             )
     if targets is not None and generate_kwargs:
-        raise ValueError(
-            f"targets must be None with arguments of generate(), got {sorted(generate_kwargs)}. Pass one of the two."
-        )
+        raise ValueError(f"targets must be None with generate() arguments, got {sorted(generate_kwargs)}. Drop one.")
     batch = dict(
         processor(list(sources), None if targets is None else list(targets), padding=True, return_tensors="pt").to(
             model.device
@@ -106,7 +105,7 @@ def attention_maps(
     maps = []
     for row, mask in enumerate(batch["attention_mask"].bool()):
         is_end = words[row] == processor.tokenizer.eos_token_id
-        shown = ((is_end.cumsum(0) - is_end.long()) == 0) & (words[row] >= 0)  # up to the first end
+        shown = ((is_end.cumsum(0) - is_end.long()) == 0) & (words[row] >= 0)  # to the first end token
         cut = weights[row][shown]
         parts = [part[:, mask].tolist() for part in cut.chunk(cut.shape[-1] // len(mask), dim=-1)]
         maps.append(
@@ -128,7 +127,7 @@ def _names(tokenizer: PreTrainedTokenizerFast, ids: Tensor) -> list[str]:
 
 
 def plot_attention(attention: AttentionMap) -> Figure:
-    """Plot the attention weights of words, and of relations beside them (S Fig. 5).
+    """Plot the attention weights of words, and of relations beside them (SynCoNMT Fig. 5).
 
     Args:
         attention: a map from ``attention_maps``; the figure grows with the texts.

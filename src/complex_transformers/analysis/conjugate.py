@@ -68,8 +68,7 @@ def prune_conjugate(model: nn.Module, layers: Sequence[str]) -> None:
     config: Any = getattr(model, "config", None)
     if config is not None and not hasattr(config, "complex_layers"):
         raise ValueError(
-            f"model must be a complex_llama, got {type(config).__name__}, which cannot record pruned layers: a saved "
-            "copy would be loaded with a random V"
+            f"model must be a complex_llama, whose config records pruned layers, got {type(config).__name__}"
         )
     drop_conjugate(model, layers)
     if config is not None:

@@ -50,10 +50,10 @@ def _frequencies(model: torch.nn.Module) -> Tensor:
     """Return |omega|, ``[V or 1, d or 1]``, on the CPU in float64."""
     embedding = complex_order_embedding(model)
     if embedding.frequency is None:
-        raise ValueError("embedding_type must be 'complex_order', got 'complex_vanilla', which has no frequencies")
+        raise ValueError("embedding_type must be 'complex_order' to have frequencies, got 'complex_vanilla'")
     omega = embedding.frequency.detach().abs().double().cpu()
     if not bool(torch.isfinite(omega).all()):
-        raise ValueError("frequencies must be finite: the model has diverged")
+        raise ValueError("frequencies must be finite, got NaN or infinity. Train with a lower learning rate.")
     return omega
 
 
@@ -73,9 +73,7 @@ def frequency_table(
     """
     delta = _frequencies(model).mean(dim=-1)
     if complex_order_embedding(model).frequency_sharing == "word":
-        raise ValueError(
-            "frequency_sharing must not be 'word', got 'word'. Train a model with frequency_sharing='none'."
-        )
+        raise ValueError("frequency_sharing must be 'none' or 'dimension', got 'word'. Train another model.")
     vocabulary = tokenizer.get_vocab()
     if words is not None and (unknown := [word for word in words if word not in vocabulary]):
         raise ValueError(f"words must be in the vocabulary, got {unknown[:10]}")

@@ -42,8 +42,7 @@ def memory_hit_rates(looked_at: Tensor, supporting: Sequence[Sequence[int]]) -> 
     rows = [(seen, places) for seen, places in pairs if places and min(places) >= 0]
     if not rows:
         raise ValueError(
-            "supporting must have at least one row whose sentences are all in the memory, got none. Use a larger "
-            "memory_size."
+            "supporting must have a row whose sentences are all in memory, got none. Use a larger memory_size."
         )
     hops = range(1, looked_at.shape[1] + 1)
     hits = ([len(places & set(seen[:k])) >= min(k, len(places)) for seen, places in rows] for k in hops)
@@ -59,12 +58,10 @@ def plot_memories(memories: Sequence[Mapping[str, Any]], supporting: Collection[
 
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).
-        ValueError: there are no sentences.
+        ValueError: ``memories`` is empty.
     """
     if not memories:
-        raise ValueError(
-            "memories must have at least one sentence, got none. Use a model with variant='sentence_memory'."
-        )
+        raise ValueError("memories must have a sentence, got none. Use a model with variant='sentence_memory'.")
     weights = [memory["weights"] for memory in memories]
     names = [f"{'* ' if place in supporting else ''}{row['sentence']}" for place, row in enumerate(memories)]
     figure = new_figure(0.09 * max(map(len, names)) + 0.6 * len(weights[0]) + 1.5, 0.3 * len(names) + 1.2)

@@ -41,7 +41,7 @@ def phase_colours(z: Tensor, brightness: Tensor) -> np.ndarray:
     return rgb
 
 
-def _of_the_largest(modulus: Tensor) -> Tensor:
+def _relative_to_largest(modulus: Tensor) -> Tensor:
     """Divide moduli by the largest; zeros stay zeros."""
     return modulus / modulus.max().clamp(min=torch.finfo(modulus.dtype).tiny)
 
@@ -62,7 +62,7 @@ def plot_phases(states: Tensor, names: Sequence[str]) -> Figure:
     if len(names) != len(states) or len(states) == 0:
         raise ValueError(f"names must have one entry for each of {len(states)} states, got {len(names)}")
     modulus = CF.modulus(states.detach().float())
-    colours = phase_colours(states, _of_the_largest(modulus))
+    colours = phase_colours(states, _relative_to_largest(modulus))
     figure = new_figure(8.0, 0.3 * len(names) + 1.0)
     axis = figure.subplots()
     axis.imshow(colours, aspect="auto", interpolation="nearest")
@@ -91,9 +91,7 @@ def plot_spectrum(
     """
     wave = torch.as_tensor(samples)
     if wave.dim() != 1:
-        raise ValueError(
-            f"samples must be one waveform [samples], got shape {tuple(wave.shape)}. Plot one channel at a time."
-        )
+        raise ValueError(f"samples must be one waveform [samples], got shape {tuple(wave.shape)}. Plot one channel.")
     length, step = int(window * sampling_rate), int(hop * sampling_rate)
     check_positive(window_samples=length, hop_samples=step, samples=len(wave))
     if not bool(wave.isfinite().all()):
@@ -102,7 +100,7 @@ def plot_spectrum(
     times = torch.arange(len(z)).unsqueeze(1) * step
     bins = torch.arange(length // 2 + 1)
     z = CF.rotate(z, -2 * torch.pi * bins * times / length)
-    loud = _of_the_largest(CF.modulus(z)).log()  # -inf for silence
+    loud = _relative_to_largest(CF.modulus(z)).log()  # -inf for silence
     colours = phase_colours(z, (1 + loud / nepers).clamp(0, 1))
     figure = new_figure(8.0, 3.0)
     axis = figure.subplots()

@@ -30,7 +30,7 @@ def perplexity_by_position(model: nn.Module, windows: Iterable[Mapping[str, Tens
         exp(mean loss) for each position of the longest window.
 
     Raises:
-        ValueError: there is no window, or a position without a token to predict.
+        ValueError: ``windows`` is empty, or a position without a token to predict.
     """
     training, device = model.training, next(model.parameters()).device
     loss = torch.zeros(0, dtype=torch.float64)

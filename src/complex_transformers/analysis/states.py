@@ -97,8 +97,7 @@ def _words(base: ComplexQuantumModel, tokenizer: Any, words: Collection[str] | N
     found = {word: vocabulary[word] for word in chosen if word not in tokenizer.all_special_tokens}
     if (largest := max(found.values(), default=0)) >= base.config.vocab_size:
         raise ValueError(
-            f"tokenizer must fit the model's {base.config.vocab_size} words, got id {largest}. Use the model's own "
-            "tokenizer."
+            f"tokenizer must fit the model's {base.config.vocab_size} words, got id {largest}. Use the model's own."
         )
     return found
 

@@ -24,7 +24,7 @@ def bleu_by_length(
     group: int = 10,
     metric: TranslationMetric | None = None,
 ) -> list[dict[str, Any]]:
-    """Compute BLEU for sources of 1 to ``group`` words, ``group`` + 1 to 2 ``group``, and so on (S Fig. 4).
+    """Compute BLEU for sources of 1 to ``group`` words, ``group`` + 1 to 2 ``group``, and so on (SynCoNMT Fig. 4).
 
     Args:
         source_lengths: number of words of each source.
@@ -44,7 +44,7 @@ def bleu_by_length(
             f"{len(source_lengths)}, {len(predictions)} and {len(references)}"
         )
     if group < 1 or min(source_lengths) < 1:
-        raise ValueError(f"lengths and group must be at least 1, got {min(source_lengths)} and {group}")
+        raise ValueError(f"source_lengths and group must be at least 1, got {min(source_lengths)} and {group}")
     metric = TranslationMetric() if metric is None else metric
     groups: dict[int, list[tuple[str, str]]] = {}
     for length, *pair in zip(source_lengths, predictions, references, strict=True):
@@ -93,7 +93,7 @@ def token_accuracy(model: nn.Module, batches: Iterable[Mapping[str, Tensor]]) ->
     finally:
         model.train(training)
     if not counted or not all(counted.values()):
-        raise ValueError("batches must have labels and relation_labels other than -100, got none. Add labels.")
+        raise ValueError("batches must have labels and relation_labels other than -100, got none. Add targets.")
     return {name: number / counted[name] for name, number in right.items()}
 
 
@@ -116,5 +116,5 @@ def _hits(model: nn.Module, inputs: Mapping[str, Tensor]) -> dict[str, tuple[Ten
 
 def _labels(inputs: Mapping[str, Tensor], name: str) -> Tensor:
     if name not in inputs:
-        raise ValueError(f"batches must have the key {name!r}, got {sorted(inputs)}. Build them with the processor.")
+        raise ValueError(f"batches must have {name!r}, got {sorted(inputs)}. Pass text_target to the processor.")
     return inputs[name]

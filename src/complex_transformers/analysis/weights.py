@@ -85,7 +85,7 @@ class WeightTrace(TrainerCallback):
             raise ValueError(f"part must be one of ['real', 'imag', 'modulus'], got {part!r}")
         values = [getattr(row, part) for row in self.rows if row.layer == layer]
         if None in values:
-            raise ValueError(f"part must not be 'imag' for {layer!r}, whose weight is real")
+            raise ValueError(f"part must be 'real' or 'modulus' for the real weight of {layer!r}, got 'imag'")
         return values
 
     def to_list(self) -> list[dict[str, Any]]:
@@ -110,9 +110,7 @@ def plot_weight_trace(trace: WeightTrace, layers: Sequence[str] | None = None) -
     """
     layers = trace.layers if layers is None else list(layers)
     if not layers:
-        raise ValueError(
-            "trace must hold records: pass it to Trainer(callbacks=[trace]), or call trace.record(model, 0)"
-        )
+        raise ValueError("trace must have records, got none. Pass it to Trainer(callbacks=[trace]).")
     figure = new_figure(3.2 * len(layers), 2.8)
     for index, layer in enumerate(layers, start=1):
         axes = figure.add_subplot(1, len(layers), index)
@@ -160,14 +158,13 @@ def part_coupling(
     shape = tuple(curves[0].shape)
     if curves[1].shape != shape or len(shape) != 2 or shape[0] < 2 or shape[1] < 4:
         raise ValueError(
-            "real and imag must both be [runs, epochs] with 2 runs and 4 epochs or more, got "
-            f"{[list(part.shape) for part in curves]}"
+            f"real and imag must be [runs, epochs], at least [2, 4], got {[list(part.shape) for part in curves]}"
         )
     steps = torch.stack(curves).diff(dim=-1)
     steps = steps - steps.mean(dim=-1, keepdim=True)
     norms = torch.linalg.vector_norm(steps, dim=-1, keepdim=True)
     if not bool((norms > 0).all()) or not bool(norms.isfinite().all()):
-        raise ValueError("curves must be finite and not constant. Remove untrained or diverged runs.")
+        raise ValueError("curves must be finite and change, got NaN or constants. Remove untrained or diverged runs.")
     correlation = (steps[0] / norms[0]) @ (steps[1] / norms[1]).T  # [runs of the real, runs of the imaginary curve]
     runs = len(correlation)
     within = correlation.diagonal().mean().item()

@@ -53,7 +53,9 @@ def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> n
     if samples.shape[1] > 1 and not mix_channels:
         raise ValueError(f"{name} must have one channel, got {samples.shape[1]}. Average them with mix_channels=True.")
     if not samples.size or not np.isfinite(samples).all():
-        raise ValueError(f"{name} must have finite samples, got {'NaN or infinity' if samples.size else 'none'}.")
+        raise ValueError(
+            f"{name} must have finite samples, got {'NaN or infinity' if samples.size else 'none'}. Remove it."
+        )
     mono = samples.mean(axis=1, dtype=np.float32)
     if rate != sampling_rate:
         why = f"{name} has {rate} Hz and not {sampling_rate}; resampling needs scipy"
@@ -137,10 +139,7 @@ class ClipDataset(Dataset[dict[str, Any]]):
         keep_items: bool = False,
     ) -> None:
         if len(clips) != len(targets):
-            raise ValueError(
-                f"clips and targets must have equal lengths, got {len(clips)} and {len(targets)}. Pass one target "
-                "per clip."
-            )
+            raise ValueError(f"clips and targets must have equal lengths, got {len(clips)} and {len(targets)}.")
         self.clips, self.targets, self.prepare = clips, targets, prepare
         self.sampling_rate, self.mix_channels = sampling_rate, mix_channels
         self.kept: dict[int, dict[str, Any]] | None = {} if keep_items else None

@@ -85,9 +85,7 @@ class DependencyCollator:
             if word is not None and (start := first.setdefault(word, piece)) != piece:
                 edges[start, piece] = edges[piece, start] = 1.0
         if lost := [word for index, word in enumerate(row["tokens"]) if index not in first]:
-            raise ValueError(
-                f"tokenizer must return a token for every word, got none for {lost[0]!r}. Remove the word."
-            )
+            raise ValueError(f"tokenizer must return a token per word, got none for {lost[0]!r}. Remove the sentence.")
         for index, head in enumerate(row["heads"]):
             if head:
                 child, parent = first[index], first[head - 1]

@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["check_option", "install_command", "names_extras", "require", "require_datasets", "with_extra"]
 
-# The extras of packages that modules import at their top.
+# Package -> extra, for packages that modules import at their top.
 _EXTRAS = {"accelerate": "train", "datasets": "train", "PIL": "vision"}
 
 

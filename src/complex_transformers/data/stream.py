@@ -83,7 +83,7 @@ def _may_lose_symbols(tokenizer: PreTrainedTokenizerBase) -> bool:
         return True
     if model.byte_fallback or model.continuing_subword_prefix or model.end_of_word_suffix:
         return False
-    return bool(_foreign(pre_tokenizers.ByteLevel.alphabet(), tokenizer))  # byte level: reads any text
+    return bool(_foreign(pre_tokenizers.ByteLevel.alphabet(), tokenizer))  # a byte-level tokenizer encodes any text
 
 
 def _foreign(symbols: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> set[str]:
@@ -150,8 +150,8 @@ def token_ids(
             parts += [*_encode(pieces, tokenizer, add_special_tokens), np.asarray(end, dtype=np.int32)]
     if foreign:
         raise ValueError(
-            f"texts have {len(foreign)} symbol(s) outside the vocabulary: {sorted(foreign)}. Replace them, or build "
-            "the tokenizer with an unknown token."
+            f"texts must have symbols of the vocabulary only, got {len(foreign)} other(s): {sorted(foreign)}. Replace "
+            "them, or build the tokenizer with an unknown token."
         )
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
 
@@ -207,7 +207,7 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
         stop = min(start + self.segment_length, self.lane_length)
         lanes = torch.stack([self._read(first + start, first + stop + 1) for first in self.lane_starts[:-1]])
         inputs, following = lanes[:, :-1], lanes[:, 1:].clone()
-        for lane, end in enumerate(self.lane_starts[1:]):  # the next lane has this token
+        for lane, end in enumerate(self.lane_starts[1:]):  # the token after a lane belongs to the next lane
             following[lane, end - self.lane_starts[lane] - start :] = -100
         return {
             "input_ids": inputs,

@@ -22,7 +22,7 @@ __all__ = ["JOINER", "ROOT", "SyntaxParser", "check_heads", "read_conllu"]
 JOINER = "\N{HALFWIDTH BLACK SQUARE}"
 ROOT = "root"  # spaCy writes ROOT, Universal Dependencies root
 _JOINED = "parataxis"  # relation of a sentence beside another one in Universal Dependencies
-_UNNAMED = "dep"  # spaCy's relation for those too rare to be learned
+_UNNAMED = "dep"  # spaCy's relation for labels too rare to be learned
 _CONTRACTIONS = ("split", "merge")
 _SENTENCES = ("error", "join")
 
@@ -87,9 +87,7 @@ def _ranges(sentence: Sequence[dict[str, Any]], num_words: int) -> list[dict[str
     ranges = [token for token in sentence if isinstance(token["id"], tuple) and token["id"][1] == "-"]
     bounds = [0, *(bound for token in ranges for bound in token["id"][::2])]
     if bounds != sorted(set(bounds)) or bounds[-1] > num_words:
-        raise ValueError(
-            f"multiword tokens must be disjoint ranges of the {num_words} words, got the bounds {bounds[1:]}"
-        )
+        raise ValueError(f"multiword tokens must be disjoint ranges of the {num_words} words, got {bounds[1:]}")
     return ranges
 
 
@@ -99,12 +97,12 @@ def check_heads(heads: Sequence[int | None], num_tokens: int) -> None:
         head for index, head in enumerate(heads, 1) if head is None or not 0 <= head <= num_tokens or head == index
     ]
     if wrong or len(heads) != num_tokens:
-        raise ValueError(f"heads must be {num_tokens} other tokens of 1..{num_tokens} or 0, got {list(heads)}")
+        raise ValueError(f"heads must be {num_tokens} other tokens (1 to {num_tokens}) or 0 (root), got {list(heads)}")
 
 
 def _depths(heads: Sequence[int]) -> list[int]:
     """Return the number of steps from every word to the root, plus one."""
-    above = [0] * (len(heads) + 1)  # of 0, above the root, and of every word; -1 while it is computed
+    above = [0] * (len(heads) + 1)  # depth of 0 (the head of the root) and of each word; -1 during its computation
     for index in range(1, len(heads) + 1):
         path, word = [], index
         while word and not above[word]:
@@ -127,8 +125,8 @@ def _contract(
     columns: dict[str, list[Any]], ranges: Sequence[dict[str, Any]], depths: list[int], merge: bool
 ) -> dict[str, list[Any]]:
     """Set the spaces inside and after the ranges, and with ``merge`` merge the words of each."""
-    groups: list[tuple[int, int]] = []  # words[first:last] merged to one
-    forms: dict[int, str] = {}  # their forms
+    groups: list[tuple[int, int]] = []  # the bounds (first, last) of the words of each group
+    forms: dict[int, str] = {}  # index of a merged group -> its form
     position = 0
     for token in ranges:
         first, last = token["id"][0] - 1, token["id"][2]
@@ -208,7 +206,7 @@ class SyntaxParser:
             if self.name is None:
                 raise ValueError(
                     "pipeline must be a name or folder to load in another process, got an object. Save it with "
-                    "to_disk()."
+                    "to_disk() and pass the folder."
                 )
             self._pipeline = _import_spacy().load(self.name)
         return self._pipeline
@@ -256,7 +254,10 @@ class SyntaxParser:
 
     def _sentence(self, doc: Doc, name: str) -> dict[str, Any]:
         if not doc.has_annotation("DEP", require_complete=True):
-            raise ValueError(f"{self.name} must have a parser, got {name} without relations: {doc.text!r:.80}")
+            raise ValueError(
+                f"pipeline must have a parser, got {self.name!r}, which finds no relations in {name}: "
+                f"{doc.text!r:.80}. Use a pipeline with a parser."
+            )
         heads = [0 if token.head.i == token.i else token.head.i + 1 for token in doc]
         relations = [_relation(token.dep_) for token in doc]
         roots = [index for index, head in enumerate(heads) if not head]
@@ -280,7 +281,7 @@ class SyntaxParser:
 def _one_line(text: str, name: str) -> str:
     line = " ".join(text.split())
     if not line:
-        raise ValueError(f"{name} must not be blank, got {text!r}")
+        raise ValueError(f"{name} must not be blank, got {text!r}. Remove empty texts.")
     return line
 
 

@@ -109,7 +109,7 @@ def build_tokenizer(
     check_option("special_tokens", preset, _PRESETS)
     names = _PRESETS[preset]
     if append_eos and "eos_token" not in names:
-        raise ValueError(f"append_eos={append_eos!r} needs special_tokens='causal', got {special_tokens!r}")
+        raise ValueError(f"special_tokens must be 'causal' for append_eos={append_eos!r}, got {special_tokens!r}")
     special = list(names.values())
     alphabet = pre_tokenizers.ByteLevel.alphabet() if kind == "bpe" else []
     smallest = len(special) + max(len(alphabet), 1)
@@ -140,13 +140,13 @@ def build_tokenizer(
         trainer = trainers.WordLevelTrainer(min_frequency=min_frequency, **options)
     tokenizer.train_from_iterator(_without(special, checked_texts(texts), lowercase), trainer)
     if tokenizer.get_vocab_size() <= len(options["special_tokens"]):
-        raise ValueError(f"texts must have a token with min_frequency={min_frequency}, got none")
+        raise ValueError(f"texts must have a token that occurs {min_frequency} times, got none. Lower min_frequency.")
     tokenizer.add_special_tokens(special)
     options = {} if model_max_length is None else {"model_max_length": model_max_length}
     if append_eos:
         options["split_special_tokens"] = True
     if append_eos == STREAM:
-        options["append_eos"] = STREAM  # stays with the saved tokenizer, for `ends_texts`
+        options["append_eos"] = STREAM  # saved with the tokenizer, where `ends_texts` reads it
     elif append_eos:
         eos = names["eos_token"]
         tokenizer.post_processor = processors.TemplateProcessing(

@@ -70,7 +70,8 @@ def _read_text(file: BinaryIO) -> tuple[list[str], array[float], int]:
         line = file.readline()
     if len(words) < count:
         raise ValueError(
-            f"the file must have {count} vectors according to its header, got {len(words)}. Download it again."
+            f"the file must have {count} vectors according to its header, got {len(words)}. Correct the header, "
+            "or download it again."
         )
     return words, values, dimension
 
@@ -94,9 +95,10 @@ def vector_rows(
         if word in vectors:
             rows[index] = torch.as_tensor(numpy.array(vectors[word]), dtype=torch.float32)
             if rows[index].dim() != 1 or not bool(torch.isfinite(rows[index]).all()):
-                raise ValueError(f"the vector of {word!r} must be one-dimensional and finite, got {rows[index]}")
+                raise ValueError(f"vector of {word!r} must be 1-D and finite, got {rows[index]}. Remove it.")
     if not rows:
         raise ValueError(
-            "vocabulary must have at least one word with a vector, got none. Use lower case or a word-level tokenizer."
+            "vocabulary must have at least one word with a vector, got none. Match the case of the vectors, or use a "
+            "word-level tokenizer."
         )
     return rows

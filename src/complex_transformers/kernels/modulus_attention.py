@@ -116,7 +116,7 @@ class Group(NamedTuple):
     samples: slice
     heads: slice
 
-    def own(self, x: Tensor) -> Tensor:
+    def select(self, x: Tensor) -> Tensor:
         """Select these P heads, ``[B, H, ...] -> [P, ...]``, as a view if they are contiguous."""
         return x[self.samples, self.heads].flatten(0, 1)
 
@@ -241,7 +241,7 @@ class BlockedModulusAttention(torch.autograd.Function):
             generator = torch.Generator().manual_seed(seed)
             keep = torch.empty_like(weights)
             for group in groups(query, key):
-                for own in blocks(group.own(keep)):
+                for own in blocks(group.select(keep)):
                     own.copy_(BlockedModulusAttention._keep(own, dropout, generator))
             weights = weights * keep
         return (weights @ value,)
@@ -253,7 +253,7 @@ class BlockedModulusAttention(torch.autograd.Function):
         generator = torch.Generator().manual_seed(seed)
         out = value.new_empty(*query.shape[:-1], value.shape[-1])
         for group in groups(query, key):
-            own_out, q, k, v, fit = (group.own(x) for x in (out, query, key, value, scratch.squares_fit))
+            own_out, q, k, v, fit = (group.select(x) for x in (out, query, key, value, scratch.squares_fit))
             rows = zip(*map(blocks, (q, rotate_back(q), own_out)), strict=True)
             for (own_q, rotated, to), own_mask in zip(rows, group.masks(masks), strict=False):
                 scores = scratch.scores(own_q, rotated, k)
@@ -281,8 +281,8 @@ class BlockedModulusAttention(torch.autograd.Function):
         new = torch.Tensor.new_empty if query.shape[2] else torch.Tensor.new_zeros
         grads = [new(x, x.shape) for x in (query, key, value)]
         for group in groups(query, key):
-            q, k, v, own_grad, fit = (group.own(x) for x in (query, key, value, grad, scratch.squares_fit))
-            grad_q, grad_k, grad_v = (group.own(x) for x in grads)
+            q, k, v, own_grad, fit = (group.select(x) for x in (query, key, value, grad, scratch.squares_fit))
+            grad_q, grad_k, grad_v = (group.select(x) for x in grads)
             (q_real, q_imag), (k_real, k_imag) = _split(q), _split(k)
             q_sum, q_difference = q_real + q_imag, q_imag - q_real
             k_sum, k_difference = k_real + k_imag, k_imag - k_real

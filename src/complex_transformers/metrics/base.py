@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of the metrics: it collects predictions, scores them, and starts again."""
+"""Base class of the metrics, which collects predictions, scores them and resets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Metric"]
 class Metric(ABC):
     """A metric with the methods of an ``evaluate`` module: ``add``, ``add_batch`` and ``compute``."""
 
-    noun: str  # what one prediction is called in errors
+    noun: str  # the name of one prediction in errors
     options: tuple[str, ...] = ()  # keyword arguments of ``compute``
 
     def __init__(self) -> None:
@@ -46,17 +46,14 @@ class Metric(ABC):
         if unknown := sorted(options.keys() - set(self.options)):
             raise TypeError(
                 f"arguments of {type(self).__name__}.compute() must be among {list(self.options)}, got "
-                f"{', '.join(unknown)}. "
-                "Pass other options to the constructor."
+                f"{', '.join(unknown)}. Pass other options to the constructor."
             )
         if (predictions is None) != (references is None):
             raise ValueError("predictions and references must be given together, got only one. Pass both or neither.")
         if predictions is not None:
             self.add_batch(predictions=predictions, references=references)
         if not self._kept:
-            raise ValueError(
-                f"predictions must have at least one {self.noun}, got none. Call add() or add_batch() first."
-            )
+            raise ValueError(f"predictions must have at least one {self.noun}, got none. Call add() first.")
         kept, self._kept = self._kept, []
         return self._score(kept, **options)
 

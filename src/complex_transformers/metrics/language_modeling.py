@@ -73,13 +73,11 @@ class LanguageModelMetric(Metric):
         """
         scores, tokens = np.asarray(predictions, dtype=np.float64), np.asarray(references)
         if scores.shape != tokens.shape:
-            raise ValueError(
-                f"predictions must have the shape of references, {list(tokens.shape)}, got {list(scores.shape)}"
-            )
+            raise ValueError(f"predictions must have shape {list(tokens.shape)}, got {list(scores.shape)}")
         scores = scores[tokens != -100]
         wrong = scores[~(scores <= 1e-6)]  # a probability of 1 may round above it
         if wrong.size:
-            raise ValueError(f"predictions must be natural logarithms of probabilities, 0 or less, got {wrong[0]}")
+            raise ValueError(f"predictions must be log-probabilities, 0 or less, got {wrong[0]}. Apply log_softmax.")
         if scores.size:
             self._kept.append((-float(scores.sum()), scores.size))
 

@@ -24,7 +24,7 @@ def _labels(transcription: Labels) -> list[str]:
 class TranscriptionMetric(Metric):
     """Label error rates, with the methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``.
 
-    LER = edits / N (T 5.1): the number of deletions, insertions and substitutions between a prediction and its
+    LER = edits / N (Thesis 5.1): the number of deletions, insertions and substitutions between a prediction and its
     reference of N labels. A label is a character of a string, or a string of a list. Characters are NFC code points,
     as in the tokenizers: a diacritic counts separately if it has no composed form.
 
@@ -82,10 +82,7 @@ class TranscriptionMetric(Metric):
             labels += len(reference)
             right += not any(edits.values())
         if not labels:
-            raise ValueError(
-                f"references must have at least one label, got {len(kept)} empty references. Add references with "
-                "labels."
-            )
+            raise ValueError(f"references must have a label, got {len(kept)} empty references. Add labels.")
         return {
             "label_error_rate": sum(counts.values()) / labels,
             **counts,
@@ -105,7 +102,7 @@ class TranscriptionMetric(Metric):
 
 
 def top_k_accuracy(logits: Tensor, labels: Tensor, k: int = 1) -> float:
-    """Return the share of rows whose label is among the k largest logits (T 5.2 with k = 1, 5.3).
+    """Return the share of rows whose label is among the k largest logits (Thesis 5.2 with k = 1, 5.3).
 
     A row with a NaN counts as wrong.
 
@@ -115,10 +112,10 @@ def top_k_accuracy(logits: Tensor, labels: Tensor, k: int = 1) -> float:
         k: number of classes that count as predicted, in [1, C].
 
     Raises:
-        ValueError: the shapes do not match, there is no row, or ``k`` is outside [1, C].
+        ValueError: the shapes do not match, ``logits`` is empty, or ``k`` is outside [1, C].
     """
     if logits.dim() != 2 or labels.shape != logits.shape[:1] or len(logits) == 0:
-        raise ValueError(f"logits must be [rows, classes] and labels [rows], got {logits.shape} and {labels.shape}")
+        raise ValueError(f"logits must be [B, C] and labels [B], got {[*logits.shape]} and {[*labels.shape]}")
     if not 1 <= k <= logits.shape[1]:
         raise ValueError(f"k must lie in [1, {logits.shape[1]}], the number of classes, got {k}")
     best = logits.topk(k, dim=-1).indices

@@ -43,6 +43,6 @@ from .transforms import *
 from .unitary import *
 from .widely_linear import *
 
-# The names that the modules list in their own ``__all__``; of the modules themselves ``functional`` alone.
+# Every name imported above is public; of the modules, only ``functional`` is.
 __all__ = ["functional"]
 __all__ += [name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)]

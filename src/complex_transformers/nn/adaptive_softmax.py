@@ -30,7 +30,7 @@ def check_adaptive_softmax(
     readout: str = "concat",
     field: str = "readout",
 ) -> None:
-    """Raise for clusters without words or features, and for readouts with complex weights.
+    """Raise for clusters without tokens or features, and for readouts with complex weights.
 
     Args:
         cutoffs, div_value, out_features, readout: options of an ``AdaptiveReadout``.
@@ -39,46 +39,45 @@ def check_adaptive_softmax(
     """
     edges = [0, *cutoffs, out_features]
     if not cutoffs or any(end <= start for start, end in pairwise(edges)):
-        valid = f"increasing word ids between 1 and {out_features - 1}, the last of {out_features} words"
+        valid = f"increasing token ids between 1 and {out_features - 1}, the last of {out_features} tokens"
         raise ValueError(f"cutoffs must be {valid}, got {list(cutoffs)}")
     if div_value < 1:
         raise ValueError(f"div_value must be 1 or more, got {div_value}")
     if features // div_value ** len(cutoffs) == 0:
         raise ValueError(
-            f"div_value must leave at least one of {features} features for tail {len(cutoffs)}, got {div_value}. "
-            "Reduce it."
+            f"div_value must leave one of {features} features for tail {len(cutoffs)}, got {div_value}. Reduce it."
         )
     check_choice(field, readout, ("concat", "feature_modulus"), " with the adaptive softmax; or leave out the cutoffs")
 
 
 class AdaptiveReadout(Readout):
-    """Real log-probabilities by clusters of words, ``[..., in_features] -> [..., out_features]``.
+    """Real log-probabilities by clusters of tokens, ``[..., in_features] -> [..., out_features]``.
 
-    Word ids are sorted by frequency, most frequent first, and ``cutoffs`` divide them into clusters. One softmax over
-    the words of the first cluster and one logit per tail (further cluster) selects a word or a tail; a second softmax
-    selects the word within the tail (Grave et al. 2017, Eq. 4, 5):
+    Token ids are sorted by frequency, most frequent first, and ``cutoffs`` divide them into clusters. One softmax over
+    the tokens of the first cluster and one logit per tail (further cluster) selects a token or a tail. A second
+    softmax selects the token within the tail (Grave et al. 2017, Eq. 4, 5):
 
         log p(w) = log h(w)              for w < cutoffs[0],   h = softmax of the first cluster and the tails
-        log p(w) = log h(i) + log t_i(w) for w of tail i,      t_i = softmax of the words of tail i
+        log p(w) = log h(i) + log t_i(w) for w of tail i,      t_i = softmax of the tokens of tail i
 
     ``nll`` computes a tail only for labels that lie in it. Softmaxes and results are float32 or better. Unlike
     ``torch.nn.AdaptiveLogSoftmaxWithLoss``, all layers have biases, as in Dai et al. (ACL 2019).
 
-    With ``div_value=1``, ``projection`` is the layer of all words and can be tied to the embedding table. Otherwise it
-    is the layer of the first cluster, and ``tails.i`` holds tail i: a projection to
-    ``features // div_value ** (i + 1)`` without bias and the layer of its words. ``clusters`` computes the logits of
+    With ``div_value=1``, ``projection`` is the layer of all tokens and can be tied to the embedding table. Otherwise
+    it is the layer of the first cluster, and ``tails.i`` holds tail i: a projection to
+    ``features // div_value ** (i + 1)`` without bias and the layer of its tokens. ``clusters`` computes the logits of
     the tails.
 
     Args:
         in_features: stored width of the input.
-        out_features: number of words.
-        cutoffs: first word ids of the tails, increasing.
+        out_features: number of tokens.
+        cutoffs: first token ids of the tails, increasing.
         div_value: the width is divided by this factor from each cluster to the next.
         readout: input features: ``concat`` (default), the stored tensor, or ``feature_modulus``, its moduli |z_j|.
         number_field: ``"complex"`` or ``"real"``; the real field has ``concat``.
 
     Raises:
-        ValueError: cutoffs that do not increase or leave a cluster without words, a tail without features, another
+        ValueError: cutoffs that do not increase or leave a cluster without tokens, a tail without features, another
             readout.
     """
 
@@ -105,7 +104,7 @@ class AdaptiveReadout(Readout):
 
     @property
     def sizes(self) -> list[int]:
-        """The number of words of each cluster."""
+        """The number of tokens of each cluster."""
         return [end - start for start, end in pairwise([0, *self.cutoffs, self.out_features])]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -128,18 +127,18 @@ class AdaptiveReadout(Readout):
         check_shape("labels", labels, x.shape[:-1])
         labels = labels.to(x.device)
         given = labels != ignore_index
-        words = labels[given]
-        remedy = "use the tokenizer the model was made for, or resize_token_embeddings"
-        check_ids("labels", words, self.out_features, remedy, f", or be {ignore_index} to be ignored")
+        tokens = labels[given]
+        remedy = "Use the tokenizer of the model, or call resize_token_embeddings"
+        check_ids("labels", tokens, self.out_features, remedy, f", or be {ignore_index} to be ignored")
         features, layers = self.features(x[given]), self._layers()
         # 0 for the first cluster, i for the i-th tail.
-        cluster = torch.bucketize(words, words.new_tensor(self.cutoffs), right=True)
-        choice = torch.where(cluster == 0, words, self.cutoffs[0] + cluster - 1)
+        cluster = torch.bucketize(tokens, tokens.new_tensor(self.cutoffs), right=True)
+        choice = torch.where(cluster == 0, tokens, self.cutoffs[0] + cluster - 1)
         nll = F.cross_entropy(self._head_logits(layers[0], features), choice, reduction="none")
         for index, (start, layer) in enumerate(zip(self.cutoffs, layers[1:], strict=True), start=1):
             rows = (cluster == index).nonzero().squeeze(-1)  # may be empty, with zero gradients
             logits = CF.wide(layer(features[rows]))
-            nll = nll.index_add(0, rows, F.cross_entropy(logits, words[rows] - start, reduction="none"))
+            nll = nll.index_add(0, rows, F.cross_entropy(logits, tokens[rows] - start, reduction="none"))
         return nll.new_zeros(labels.shape).masked_scatter(given, nll)
 
     @torch.no_grad()
@@ -147,12 +146,11 @@ class AdaptiveReadout(Readout):
         """Resize the last cluster, see ``Readout.resize``.
 
         Raises:
-            ValueError: the last cluster would have no word.
+            ValueError: the last cluster would have no token.
         """
         if out_features <= self.cutoffs[-1]:
             raise ValueError(
-                f"out_features must be larger than the last cutoff {self.cutoffs[-1]}, got {out_features}. Keep more "
-                "words."
+                f"out_features must be larger than the last cutoff {self.cutoffs[-1]}, got {out_features}. Keep more."
             )
         if not self.tails:
             super().resize(out_features, mean_resizing)

@@ -42,7 +42,7 @@ class Arithmetic:
     def num_features(self, width: int) -> int:
         """Return the number of features in a stored ``width``; raise ValueError if halves need an even one."""
         if width % self.num_parts:
-            raise ValueError(f"the width of [real | imag] halves must be even, got {width}; use {width + 1}")
+            raise ValueError(f"width of [real | imag] halves must be even, got {width}. Use {width + 1}.")
         return width // self.num_parts
 
 

@@ -26,7 +26,7 @@ def check_field_choice(name: str, value: str, valid: Collection[str], number_fie
     check_choice("number_field", number_field, ("complex", "real"))
     if number_field == "real" and value not in real:
         instead = " or ".join(map(repr, real))
-        raise ValueError(f"{name}={value!r} needs number_field='complex'; the real field has {name}={instead}")
+        raise ValueError(f"{name} must be {instead} with number_field='real', got {value!r}")
 
 
 def check_positive(**sizes: int) -> None:
@@ -57,7 +57,7 @@ def check_ids(name: str, ids: Tensor, size: int, remedy: str, or_else: str = "",
     low, high = (int(v) for v in torch.aminmax(ids))
     if low < first or high >= first + size:
         wrong = low if low < first else high
-        raise ValueError(f"{name} must lie in [{first}, {first + size}){or_else}, got {wrong}; {remedy}")
+        raise ValueError(f"{name} must lie in [{first}, {first + size}){or_else}, got {wrong}. {remedy}.")
 
 
 def check_mask(mask: Tensor, x: Tensor) -> None:

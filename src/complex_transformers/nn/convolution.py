@@ -39,7 +39,7 @@ class _ComplexConv(Initialized):
     """Base of complex convolutions with the sub-layers ``real`` (A) and ``imag`` (B); see ``ComplexConv1d``."""
 
     num_dims: int
-    layer_class: Any  # of both sub-layers
+    layer_class: Any  # class of both sub-layers
 
     def __init__(
         self,

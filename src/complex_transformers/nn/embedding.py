@@ -40,7 +40,7 @@ SHARINGS = ("none", "word", "dimension")
 PHASES = ("none", "learned", "per_dimension")
 FREQUENCY_INITS = ("sinusoidal", "normal", "uniform")
 DAMPINGS = ("none", "learned")
-VOCABULARY_REMEDY = "use the tokenizer the model was trained with, or model.resize_token_embeddings(len(tokenizer))"
+VOCABULARY_REMEDY = "Use the tokenizer of the model, or model.resize_token_embeddings(len(tokenizer))"
 
 
 def check_frequency_scale(frequency_scale: float) -> None:
@@ -50,11 +50,11 @@ def check_frequency_scale(frequency_scale: float) -> None:
 
 
 def check_words_differ(amplitude_sharing: str, frequency_sharing: str, phase: str) -> None:
-    """Raise if the options give every word the same complex-order embedding."""
+    """Raise if the options give all tokens the same complex-order embedding."""
     if amplitude_sharing == frequency_sharing == "word" and phase != "learned":
         raise ValueError(
-            "amplitude_sharing='word' with frequency_sharing='word' gives every word the same embedding; "
-            "share one of the two, or set phase='learned'"
+            "amplitude_sharing and frequency_sharing must not both be 'word', got 'word' twice: all tokens would be "
+            "equal. Change one, or set phase='learned'."
         )
 
 
@@ -169,7 +169,7 @@ class TableEmbedding(FullPrecision):
         found = torch.stack(list(rows.values()))
         table = self._vector_target(found.shape[1])
         if (largest := max(vocabulary.values())) >= self.num_embeddings:
-            raise ValueError(f"ids of vocabulary must be below {self.num_embeddings}, got {largest}; resize first")
+            raise ValueError(f"ids of vocabulary must be below {self.num_embeddings}, got {largest}. Resize first.")
         # Sorted, since tokenizers list their vocabulary in varying order and a seed must give the same vectors.
         unknown = sorted(set(vocabulary.values()) - rows.keys())
         drawn = torch.randn(len(unknown), found.shape[1])
@@ -187,8 +187,8 @@ class TableEmbedding(FullPrecision):
     def _check_dimension(dimension: int, *fitting: int, factor: int = 2) -> None:
         if dimension not in fitting:
             raise ValueError(
-                f"vectors must have {' or '.join(map(str, fitting))} dimensions, got {dimension}; use "
-                f"embedding_dim={factor * dimension} (a model's hidden_size)"
+                f"vectors must have {' or '.join(map(str, fitting))} dimensions, got {dimension}. Use "
+                f"embedding_dim={factor * dimension} (a model's hidden_size)."
             )
 
     @staticmethod
@@ -202,8 +202,8 @@ class ComplexOrderEmbedding(TableEmbedding):
     """z_j(pos) = r_j exp(i (omega_j pos + theta_j)) (ComplexOrder Eq. 5): ``[B, N]`` ids -> ``[B, N, 2d]`` halves.
 
     Tables: ``amplitude`` r ``[V, d]``, ``frequency`` omega ``[V, d]`` in rad per position, ``phase`` theta in rad.
-    Sharing (slides, Table 4) replaces a table by one row or one column: ``word`` r_{.,d} ``[1, d]`` for all words,
-    ``dimension`` r_{j,.} ``[V, 1]`` for all dimensions of a word. All tables except the amplitudes stay in float32
+    Sharing (slides, Table 4) replaces a table by one row or one column: ``word`` r_{.,d} ``[1, d]`` for all tokens,
+    ``dimension`` r_{j,.} ``[V, 1]`` for all dimensions of a token. All tables except the amplitudes stay in float32
     whatever the dtype of the model, so phases are exact to 1e-3 rad at position 1e6. The length is not limited.
 
     The embedding has ComplexOrder Property 1, z(pos + n) = z(pos) exp(i omega n), and Property 2, |z| <= r. A real
@@ -219,7 +219,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         phase: ``none`` (theta = 0), ``learned`` ``[V, d]`` or ``per_dimension`` ``[1, d]``; drawn from U(-pi, pi).
         damping: ``learned`` multiplies by |z_1|^pos with |z_1| = exp(-softplus(damping)) < 1 (ComplexOrder Eq. 4);
             ``none`` fixes |z_1| = 1 as the paper does.
-        frequency_init: ``sinusoidal`` 10000^(-k/d) for every word (ComplexOrder App. A), ``normal`` N(0, 1) or
+        frequency_init: ``sinusoidal`` 10000^(-k/d) for every token (ComplexOrder App. A), ``normal`` N(0, 1) or
             ``uniform`` U(-pi, pi), the range of frequencies that integer positions distinguish.
         frequency_scale: factor on these initial frequencies, >= 0; near 0 training starts from a bag of words. Our
             addition.
@@ -276,7 +276,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         self.reset_parameters()
 
     def word_tables(self) -> list[str]:
-        """Return the names of the tables that are not shared by all words."""
+        """Return the names of the tables that are not shared by all tokens."""
         return [name for name, _ in self.named_parameters(recurse=False) if self._sharing[name] != "word"]
 
     def _table(self, name: str) -> nn.Parameter:
@@ -309,7 +309,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         elif self.frequency_init == "uniform":
             torch.nn.init.uniform_(frequency, -math.pi * scale, math.pi * scale)
         else:
-            # With one frequency per word: the geometric mean of the range.
+            # With one frequency per token: the geometric mean of the range.
             shared = self.frequency_sharing == "dimension"
             start = torch.tensor([0.01]) if shared else sinusoidal_frequencies(self.num_features)
             fill_(frequency, scale * start)
@@ -338,7 +338,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         return CF.join(real, imag).expand(*input_ids.shape, self.embedding_dim)
 
     def _rows(self, name: str, input_ids: Tensor, padding_idx: int | None = None) -> Tensor:
-        """Look up ids ``[B, N]`` in a table: ``[B, N, d]``, or ``[1, 1, d]`` if all words share one row."""
+        """Look up ids ``[B, N]`` in a table: ``[B, N, d]``, or ``[1, 1, d]`` if all tokens share one row."""
         table = getattr(self, name)
         if self._sharing[name] == "word":
             return table.unsqueeze(0)
@@ -381,7 +381,7 @@ class WordPositionEmbedding(TableEmbedding):
         embedding_type: one of the three above.
         max_position_embeddings: number of positions of ``learned_position``.
         amplitude_std: standard deviation of the table elements.
-        multiplier: factor on the word vectors (Gemma).
+        multiplier: factor on the token vectors (Gemma).
 
     Raises:
         ValueError: an unknown name, an id outside the vocabulary, a position beyond ``max_position_embeddings``.
@@ -442,11 +442,11 @@ class WordPositionEmbedding(TableEmbedding):
 
     def _check_positions(self, positions: Tensor, given: bool) -> None:
         limit = self.max_position_embeddings
-        remedy = f"truncate to max_position_embeddings={limit} tokens or use embedding_type='complex_order'"
+        remedy = f"Truncate to max_position_embeddings={limit} tokens or use embedding_type='complex_order'"
         if given or (positions.shape[-1] > limit and positions.is_cpu):  # a long row may be padding
             check_ids("positions", positions, limit, remedy, first=1)
         elif positions.shape[-1] > limit:
-            raise ValueError(f"positions must be at most {limit}, got {positions.shape[-1]} tokens; {remedy}")
+            raise ValueError(f"positions must be at most {limit}, got {positions.shape[-1]} tokens. {remedy}.")
 
     def extra_repr(self) -> str:
         return f"{self.num_embeddings}, {self.embedding_dim}, embedding_type={self.embedding_type!r}"

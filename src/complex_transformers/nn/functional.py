@@ -80,10 +80,10 @@ def check_halves(x: Tensor, dim: int = -1) -> None:
     if not x.is_floating_point():
         remedy = "from_complex(z)" if dim == -1 else f"torch.cat([z.real, z.imag], dim={dim})"
         raise TypeError(
-            f"x must be a real floating-point tensor of halves, got dtype {x.dtype}; convert complex z by {remedy}"
+            f"x must be a real floating-point tensor of halves, got dtype {x.dtype}. Convert complex z by {remedy}."
         )
     if x.dim() == 0 or x.shape[dim] % 2:
-        raise ValueError(f"the axis of [real | imag] halves (dim={dim}) must be even, got shape {tuple(x.shape)}")
+        raise ValueError(f"x must have an even size on axis {dim} ([real | imag] halves), got shape {tuple(x.shape)}")
 
 
 def split(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -271,16 +271,16 @@ def sublayer_linear(
     bias: Tensor | None = None,
 ) -> Tensor:
     """Compute W z + b by calling the maps A = ``real`` and B = ``imag`` (None: B = A) on both parts of z."""
-    a_real, a_imag = _of_both_parts(real, x)
+    a_real, a_imag = _apply_to_parts(real, x)
     if imag is None:  # (1 + i) A z
         out = join(a_real - a_imag, a_real + a_imag)
     else:
-        b_real, b_imag = _of_both_parts(imag, x)
+        b_real, b_imag = _apply_to_parts(imag, x)
         out = join(a_real - b_imag, a_imag + b_real)
     return out if bias is None else out + bias
 
 
-def _of_both_parts(layer: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, ...]:
+def _apply_to_parts(layer: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, ...]:
     """Apply a real layer to the real and the imaginary part of x ``[..., 2 in]``, in one call if possible.
 
     A layer with forward pre-hooks is called twice, since they may depend on the axes of x: PEFT selects adapters by

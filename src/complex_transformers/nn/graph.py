@@ -47,8 +47,8 @@ def normalize_adjacency(adjacency: Tensor, mask: Tensor | None = None) -> Tensor
     adjacency = adjacency if adjacency.is_floating_point() else adjacency.to(torch.get_default_dtype())
     if shows_values(adjacency):
         weights = adjacency if mask is None else adjacency.masked_fill(~_pairs(mask), 0.0)
-        if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()):
-            raise ValueError("adjacency must hold finite, non-negative weights")
+        if (wrong := weights[~torch.isfinite(weights) | (weights < 0)]).numel():
+            raise ValueError(f"adjacency must be finite and non-negative, got {wrong[0]:g}")
     adjacency = torch.maximum(adjacency, adjacency.transpose(-1, -2))
     adjacency = adjacency + torch.eye(adjacency.shape[-1], dtype=adjacency.dtype, device=adjacency.device)
     if mask is not None:

@@ -66,9 +66,7 @@ def unitary_(*parts: Tensor, gain: float = 1.0) -> None:
     """Fill with a Haar-distributed unitary W, W^H W = gain^2 I (W W^H if W is wide); orthogonal if real."""
     weight = parts[0]
     if weight.dim() != 2:
-        raise ValueError(
-            f"weight must be 2-D for 'unitary', got shape {tuple(weight.shape)}. Use another initializer."
-        )
+        raise ValueError(f"weight must be 2-D for 'unitary', got shape {tuple(weight.shape)}. Use another one.")
     gaussian = [torch.nn.init.normal_(torch.empty_like(part, dtype=torch.float64)) for part in parts]
     matrix = torch.complex(*gaussian) if len(parts) == 2 else gaussian[0]
     wide = matrix.shape[0] < matrix.shape[1]

@@ -138,8 +138,8 @@ def check_plain(layers: Iterable[nn.Module], action: str) -> None:
     """Raise if a layer has been replaced or hooked: its weight then does not define its output."""
     if not all(is_plain(layer) for layer in layers):
         raise ValueError(
-            f"{action} needs sub-layers without hooks or replacements, got a changed one. For adapters call "
-            "merge_and_unload() first."
+            f"sub-layers must have no hooks or replacements for {action}, got a changed one. Merge adapters first "
+            "(merge_and_unload())."
         )
 
 
@@ -156,7 +156,7 @@ class RealLinear(Initialized, nn.Linear):
         dtype: torch.dtype | None = None,
     ) -> None:
         if share_parts:
-            raise ValueError("share_parts=True needs number_field='complex'")
+            raise ValueError("share_parts must be False with number_field='real', got True")
         super().__init__(in_features, out_features, bias=bias, device=device, dtype=dtype)
 
     def forward(self, x: Tensor) -> Tensor:

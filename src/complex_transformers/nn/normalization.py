@@ -357,7 +357,7 @@ class _BatchNorm(FullPrecision, _AffineNorm):
         return self.training and self.track_running_stats and not again
 
     def _update(self, buffer: Tensor, value: Tensor, keep: Tensor | None) -> None:
-        # Without a row that counts the statistics stay.
+        # If no row counts, the statistics do not change.
         step = self.momentum if keep is None else self.momentum * keep.any().to(buffer.dtype)
         buffer.lerp_(value.to(buffer.dtype), step)
 

@@ -89,7 +89,7 @@ class _ModulusPool(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Pool ``[B, 2C, L, ...]`` to ``[B, 2C, (L - kernel_size) // stride + 1, ...]``; mask ``[B, L, ...]``."""
         if x.dim() != self.num_dims + 2:
-            raise ValueError(f"x must be [batch, channels] and {self.num_dims} more axes, got shape {tuple(x.shape)}")
+            raise ValueError(f"x must have {self.num_dims + 2} axes [batch, channels, ...], got {tuple(x.shape)}")
         if mask is not None:
             check_mask(mask, x)
         elif self.pool is modulus_max_pool:

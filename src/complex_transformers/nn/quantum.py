@@ -45,8 +45,8 @@ def check_measurement(num_outcomes: int, measurement: str, num_features: int, nu
     check_positive(num_outcomes=num_outcomes)
     if measurement == "povm" and num_outcomes < num_features:
         raise ValueError(
-            f"measurement='povm' needs an outcome for each of the {num_features} {number_field} features, got "
-            f"{num_outcomes} outcomes: use more, or measurement='projectors'"
+            f"number of outcomes must be at least {num_features}, the {number_field} features, for "
+            f"measurement='povm', got {num_outcomes}. Use more, or measurement='projectors'."
         )
 
 

@@ -116,6 +116,6 @@ def check_place(place: str, num_slots: int, position_length: int | str) -> None:
     """Raise unless ``position_length`` is positive or ``"sentence"`` and every slot has a place."""
     check_positive(num_slots=num_slots)
     if position_length != "sentence" and (not isinstance(position_length, int) or position_length < 1):
-        raise ValueError(f"position_length must be a positive number of words, or 'sentence', got {position_length!r}")
+        raise ValueError(f"position_length must be a positive integer or 'sentence', got {position_length!r}")
     if place == "slot" and isinstance(position_length, int) and num_slots > position_length:
         raise ValueError(f"num_slots must be at most position_length={position_length}, got {num_slots}")

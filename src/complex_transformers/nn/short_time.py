@@ -32,9 +32,7 @@ def make_window(name: str, length: int, dtype: torch.dtype = torch.float32) -> T
 def num_frames(num_samples: int, window_length: int, hop_length: int, pad_end: bool = False) -> int:
     """Return the number of full frames, or with ``pad_end`` of frames that cover every sample."""
     if num_samples < window_length:
-        raise ValueError(
-            f"num_samples must be at least window_length={window_length}, got {num_samples}. Pad with zeros."
-        )
+        raise ValueError(f"num_samples must be at least window_length={window_length}, got {num_samples}. Zero-pad x.")
     rest = num_samples - window_length
     return 1 + (-(-rest // hop_length) if pad_end else rest // hop_length)
 
@@ -70,7 +68,7 @@ def short_time_dft(x: Tensor, window: Tensor, hop_length: int, pad_end: bool = F
         ValueError: as in ``frame``; a window that is not 1-D.
     """
     if not x.is_floating_point():
-        raise TypeError(f"x must hold real floating-point samples, got dtype {x.dtype}; convert it with .float()")
+        raise TypeError(f"x must be real floating-point samples, got dtype {x.dtype}. Convert integers with .float().")
     _check_window(window)
     wide = CF.wide(x)
     frames = frame(wide, len(window), hop_length, pad_end) * window.to(wide)
@@ -109,9 +107,9 @@ def inverse_short_time_dft(x: Tensor, window: Tensor, hop_length: int, length: i
     if not 0 < length <= count:
         raise ValueError(f"length must lie in [1, {count}], the samples of {x.shape[-2]} frames, got {length}")
     if not torch.compiler.is_compiling() and (unseen := (weight[:length] < 1e-8).nonzero().flatten()).numel():
-        remedy = f"use a hamming window and a hop_length of at most {len(window)} (got {hop_length})"
+        remedy = f"Use a hamming window and a hop_length of at most {len(window)} (got {hop_length})"
         raise ValueError(
-            f"window must cover every sample to invert the frames, got weight 0 at sample {int(unseen[0])}; {remedy}"
+            f"window must cover every sample to invert the frames, got weight 0 at sample {int(unseen[0])}. {remedy}."
         )
     return CF.narrow(total[..., :length] / weight[:length], x.dtype)
 

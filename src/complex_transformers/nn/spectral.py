@@ -37,10 +37,7 @@ def check_spectral_attention(score: str, normalization: str) -> None:
     """Raise unless score and normalisation are known and give real attention weights."""
     check_attention(score, normalization)
     if normalization == "split_softmax":
-        raise ValueError(
-            "attention_normalization must be 'probability_amplitude' or 'softmax' for real weights, got "
-            "'split_softmax'"
-        )
+        raise ValueError("attention_normalization must be 'softmax' or 'probability_amplitude', got 'split_softmax'")
 
 
 class SpectralScaledAttention(HeadedAttention):
@@ -77,7 +74,7 @@ class SpectralScaledAttention(HeadedAttention):
         check_choice("position_phase", position_phase, POSITION_PHASES)
         if embed_dim % 2 or num_heads < 1 or (embed_dim // 2) % num_heads:
             given = f"embed_dim={embed_dim}, num_heads={num_heads}"
-            raise ValueError(f"embed_dim must be even and num_heads divide its half, got {given}")
+            raise ValueError(f"embed_dim must be even and num_heads must divide its half, got {given}")
         self.embed_dim = embed_dim
         self.num_heads = num_heads
         self.dropout = dropout

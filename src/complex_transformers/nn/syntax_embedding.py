@@ -67,11 +67,12 @@ class SyntaxEmbedding(TableEmbedding):
         self.check_ids(input_ids)
         words = F.embedding(input_ids, self.weight, self.padding_idx)
         if (relation_ids is None) != (self.relation is None):
-            raise ValueError(f"relation_ids must be {'left out' if self.relation is None else 'given, got None'}")
+            valid = "None without num_relations, got ids" if self.relation is None else "given, got None"
+            raise ValueError(f"relation_ids must be {valid}")
         if self.relation is None or relation_ids is None:
             return words
         check_shape("relation_ids", relation_ids, input_ids.shape)
-        remedy = "use the vocabulary of relations the model was trained with"
+        remedy = "Use the relation vocabulary of the model"
         check_ids("relation_ids", relation_ids, self.num_relations or 0, remedy)
         return CF.join(words, F.embedding(relation_ids, self.relation, self.relation_padding_idx))
 

@@ -57,8 +57,8 @@ def sequence_dft(x: Tensor, mask: Tensor | None = None) -> Tensor:
     mask = x.new_ones(x.shape[:2]) if mask is None else mask
     keep = mask.to(torch.bool)
     place = keep.cumsum(-1) - 1
-    turns = (place.unsqueeze(-1) * place.unsqueeze(-2)) / keep.sum(-1).clamp(min=1)[:, None, None].double()
-    angle = (-2.0 * math.pi) * (turns - turns.round())
+    cycles = (place.unsqueeze(-1) * place.unsqueeze(-2)) / keep.sum(-1).clamp(min=1)[:, None, None].double()
+    angle = (-2.0 * math.pi) * (cycles - cycles.round())
     seen = keep.unsqueeze(-1) & keep.unsqueeze(-2)
     wide = CF.wide(x.masked_fill(~keep.unsqueeze(-1), 0.0))
     cos, sin = (part.masked_fill(~seen, 0.0).to(wide.dtype) for part in (angle.cos(), angle.sin()))

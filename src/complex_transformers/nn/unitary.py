@@ -178,17 +178,18 @@ class UnitaryLinear(nn.Module):
             CF.check_halves(x)
         matrix = self.matrix().to(x.dtype)
         if (map_ids is None) != (self.num_maps is None):
-            raise ValueError(f"map_ids must be {'None without' if self.num_maps is None else 'given with'} num_maps")
+            valid = "None without num_maps, got ids" if self.num_maps is None else "given with num_maps, got None"
+            raise ValueError(f"map_ids must be {valid}")
         if self.num_maps is None or map_ids is None:
             return self._apply_map(x, matrix)
         check_shape("map_ids", map_ids, x.shape[:-1])
-        check_ids("map_ids", map_ids, self.num_maps, "use a larger num_maps, or ids below it")
-        if is_exporting():  # whose parts have sizes that are known: every state goes through all maps
+        check_ids("map_ids", map_ids, self.num_maps, "Use a larger num_maps, or smaller ids")
+        if is_exporting():  # group sizes would be unknown, so every state goes through all maps
             mapped = torch.stack([self._apply_map(x, own) for own in matrix.unbind(0)], dim=-2)
             index = map_ids.long()[..., None, None].expand(*map_ids.shape, 1, self.features)
             return mapped.gather(-2, index).squeeze(-2)
         ids = map_ids.flatten()
-        order = ids.argsort(stable=True)  # states of one map go through it together: no state has a matrix of its own
+        order = ids.argsort(stable=True)  # grouped by map, so that no matrix is copied per state
         parts = x.flatten(0, -2)[order].split(torch.bincount(ids, minlength=self.num_maps).tolist())
         mapped = torch.cat([self._apply_map(part, own) for part, own in zip(parts, matrix, strict=True)])
         return mapped[order.argsort()].view_as(x)

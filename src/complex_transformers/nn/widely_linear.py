@@ -113,7 +113,7 @@ class WidelyLinear(ComplexLinear):
         if not isinstance(linear, nn.Linear) or type(linear).forward is not nn.Linear.forward or is_hooked(linear):
             raise TypeError(
                 f"linear must be an nn.Linear without hooks, got {type(linear).__name__}. Remove hooks and merge "
-                "adapters first (merge_and_unload)"
+                "adapters first (merge_and_unload())."
             )
         weight, bias = linear.weight, linear.bias
         options = {"bias": bias is not None, "device": weight.device, "dtype": weight.dtype}
@@ -155,9 +155,7 @@ def drop_conjugate(module: nn.Module, names: Iterable[str]) -> None:
     """
     layers = {name: layer for name, layer in module.named_modules() if isinstance(layer, WidelyLinear)}
     if unknown := sorted(set(names) - layers.keys()):
-        raise ValueError(
-            f"names must be widely linear layers, got {unknown}. Choose from: {', '.join(layers) or 'none'}."
-        )
+        raise ValueError(f"names must be widely linear layers, got {unknown}. Use {', '.join(layers) or 'none'}.")
     for name in names:
         module.set_submodule(name, layers[name].to_complex())
 
@@ -192,7 +190,7 @@ def check_linear_type(linear_type: str, number_field: str) -> None:
     """Raise unless ``linear_type`` is known and exists in ``number_field``."""
     check_field_choice("linear_type", linear_type, LINEAR_TYPES, number_field, ("real",))
     if linear_type == "real" and number_field == "complex":
-        raise ValueError("linear_type='real' needs number_field='real'; use 'widely_linear' for any real matrix")
+        raise ValueError("linear_type must not be 'real' in the complex field, got 'real'. Use 'widely_linear'.")
 
 
 def linear_layer(linear_type: str | None, number_field: str) -> type[nn.Module]:

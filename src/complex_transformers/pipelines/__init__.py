@@ -6,7 +6,7 @@ from ..models.base.hub import QUESTION_ANSWERING_TASK, SPEECH_TO_TEXT_TASK, TEXT
 
 __all__ = ["PIPELINES", "RESAMPLED"]
 
-# task -> module of this folder, its pipeline, the Auto class of the models, and what goes in
+# task -> module in this folder, pipeline class, Auto class of its models, input type
 PIPELINES = {
     QUESTION_ANSWERING_TASK: (
         *("story_question_answering", "StoryQuestionAnsweringPipeline", "AutoModelForSequenceClassification", "text"),
@@ -15,7 +15,7 @@ PIPELINES = {
     TEXT_TO_TEXT_TASK: ("text_to_text", "TextToTextPipeline", "AutoModelForSeq2SeqLM", "text"),
 }
 
-# task of Transformers -> the pipeline of ``resampling`` that takes the place of its own
+# task of Transformers -> class in ``resampling`` that replaces its pipeline
 RESAMPLED = {
     "audio-classification": "ResampledAudioClassificationPipeline",
     "automatic-speech-recognition": "ResampledSpeechRecognitionPipeline",

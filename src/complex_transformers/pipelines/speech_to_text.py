@@ -54,8 +54,7 @@ class SpeechToTextPipeline(AutomaticSpeechRecognitionPipeline):
         for name in ("return_timestamps", "chunk_length_s", "stride_length_s"):
             if kwargs.get(name):
                 raise ValueError(
-                    f"{name} must not be given without a CTC model, got {kwargs[name]!r}. Cut long audio at pauses "
-                    "instead."
+                    f"{name} must not be given without a CTC model, got {kwargs[name]!r}. Cut the audio at pauses."
                 )
         return super()._sanitize_parameters(**kwargs)
 

@@ -54,7 +54,7 @@ class StoryQuestionAnsweringPipeline(Pipeline):
             )
         if self.processor is None:
             raise ValueError(
-                f"processor must be given for {QUESTION_ANSWERING_TASK!r}: the MemoryProcessor of the model"
+                f"processor must be given for {QUESTION_ANSWERING_TASK!r}, got None. Pass the model's MemoryProcessor."
             )
         sizes = (
             ("memory_size",) if self.processor.variant == "sentence_memory" else ("story_length", "question_length")
@@ -77,7 +77,7 @@ class StoryQuestionAnsweringPipeline(Pipeline):
         if inputs is None:
             inputs = {"story": story, "question": question}
         elif story is not None or question is not None:
-            raise ValueError("inputs must not be given beside story and question")
+            raise ValueError("inputs must be None with story or question, got both. Pass story and question alone.")
         return super().__call__(inputs, **kwargs)
 
     def preprocess(self, input_: Any) -> dict[str, Any]:
@@ -89,8 +89,7 @@ class StoryQuestionAnsweringPipeline(Pipeline):
         story, question = (input_[name] for name in _INPUTS)
         if not isinstance(question, str):
             raise TypeError(
-                f"question must be a string, got {question!r:.80}. Pass several questions as a list of mappings of "
-                f"{_INPUTS}."
+                f"question must be a string, got {question!r:.80}. For several, pass a list of mappings of {_INPUTS}."
             )
         features = dict(self.processor(story, question, truncation=True))
         sentences, dropped = self.processor.sentences(story), self.processor.dropped_sentences(story)

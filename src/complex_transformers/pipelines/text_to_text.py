@@ -19,9 +19,9 @@ from ..models.base.hub import TEXT_TO_TEXT_TASK
 
 __all__ = ["TextToTextPipeline"]
 
-# New tokens at most, where neither the caller nor the model's generation configuration says how many.
+# Limit of new tokens if neither the caller nor the model's generation configuration sets one.
 _DEFAULT_NEW_TOKENS = 256
-# The arguments of a call, by stage; all others are those of `generate`.
+# Arguments of a call by stage (preprocess, forward, postprocess); all others go to `generate`.
 _PARAMETERS = (
     ("truncation",),
     ("return_scores",),
@@ -78,7 +78,7 @@ def _check_text(text: Any, number: int | None) -> None:
             "KeyDataset(dataset, 'text')."
         )
     if not text.strip():
-        raise ValueError(f"{_name(number)} must hold more than white space, got {text!r}. Remove empty texts.")
+        raise ValueError(f"{_name(number)} must have more than white space, got {text!r}. Remove empty texts.")
 
 
 def _prompt_length(sequences: torch.Tensor, given: torch.Tensor | None) -> int:
@@ -176,9 +176,7 @@ class TextToTextPipeline(Pipeline):
                 "with AutoModelForSeq2SeqLM."
             )
         if self.tokenizer is None:
-            raise ValueError(
-                f"tokenizer must be given for {TEXT_TO_TEXT_TASK!r}, got None. Or pass a processor that has one."
-            )
+            raise ValueError(f"tokenizer must be given for {TEXT_TO_TEXT_TASK!r}, got None. Or pass a processor.")
         config, _ = self._generation_config(self._forward_params)
         if config.decoder_start_token_id is None and config.bos_token_id is None:
             raise ValueError(
@@ -192,7 +190,7 @@ class TextToTextPipeline(Pipeline):
         )
         if for_output.get("return_relations") and not self._generates_relations():
             raise ValueError(
-                f"return_relations must be False for {type(self.model).__name__}, which generates no relations"
+                f"return_relations must be False for {type(self.model).__name__} without relations, got True"
             )
         return for_input, {**kwargs, **for_scores}, for_output
 
@@ -260,7 +258,7 @@ class TextToTextPipeline(Pipeline):
             raise ValueError(f"{_name(number)}: {error}") from error
         length = len(features["input_ids"])
         if length == 0:
-            raise ValueError(f"{_name(number)} must hold a token of the vocabulary, got {text!r}")
+            raise ValueError(f"{_name(number)} must have a token of the vocabulary, got {text!r}. Remove it.")
         limit, reason = self._source_limit()
         if limit is not None and length > limit:
             if not truncation:

@@ -45,7 +45,9 @@ def _inputs(model: PreTrainedModel, example: Any) -> Inputs:
         try:
             tensor = torch.as_tensor(value, device=model.device)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise ValueError(f"calibration column {name} must be numeric: {error}. Remove it.") from None
+            raise ValueError(
+                f"calibration column {name} must be an array of numbers, got {value!r:.80}. Pad or remove it."
+            ) from error
         inputs[name] = tensor.unsqueeze(0) if tensor.dim() < 2 else tensor
     if (labels := inputs.pop("labels", None)) is not None:
         inputs["decoder_input_ids"] = getattr(model, FROM_LABELS)(labels)
@@ -65,7 +67,9 @@ def called_layers(
     with _watched(layers, lambda name, _: order.setdefault(name)), _inference(model):
         model(**examples[0])
     if missing := sorted(layers.keys() - order):
-        raise ValueError(f"calibration must reach every layer, got none for {missing}. Use modules_to_not_convert.")
+        raise ValueError(
+            f"calibration must reach every layer, got none for {missing}. Name them in modules_to_not_convert."
+        )
     return list(order)
 
 
@@ -118,7 +122,9 @@ def _check_steps(model: PreTrainedModel, layers: Mapping[str, ComplexLinear], ex
     name = next((name for name, layer in layers.items() if layer in stepping), None)
     masks = (mask for example in examples for key, mask in example.items() if key.endswith("mask"))
     if name is not None and not all(mask.all() for mask in masks):
-        raise ValueError(f"calibration must not contain padding for the recurrent layer {name}. Batch equal lengths.")
+        raise ValueError(
+            f"calibration must have no padding for the recurrent layer {name}, got padded rows. Batch equal lengths."
+        )
 
 
 @contextmanager

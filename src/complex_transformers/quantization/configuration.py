@@ -65,7 +65,7 @@ class ComplexQuantizationConfig(QuantizationConfigMixin):
         check_rounding(stages, granularity)
         check_positive(calibration_passes=calibration_passes)
         if training and calibration is not None:
-            raise ValueError("calibration must be None if training=True. Train first, then quantize with calibration.")
+            raise ValueError("calibration must be None with training=True, got data. Train first, then calibrate.")
         self.quant_method = METHOD
         self.stages = stages
         self.granularity = granularity

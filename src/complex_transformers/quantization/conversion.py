@@ -47,8 +47,8 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
     Raises:
         ValueError: see ``quantize``.
     """
-    if (getattr(getattr(model.config, "distributed_config", None), "tp_size", None) or 1) > 1:
-        raise ValueError("tp_size must be 1 for quantization. Load the model without tensor parallelism.")
+    if (tp_size := getattr(getattr(model.config, "distributed_config", None), "tp_size", None) or 1) > 1:
+        raise ValueError(f"tp_size must be 1 for quantization, got {tp_size}. Load without tensor parallelism.")
     names = [name for name, _ in model.named_modules()]
     kept = config.modules_to_not_convert
     if kept is None:
@@ -63,7 +63,7 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
     }
     if not layers:
         remedy = REMEDIES[getattr(model.config, "number_field", None)]
-        raise ValueError(f"model must have complex layers to quantize, got {type(model).__name__} without. {remedy}")
+        raise ValueError(f"model must have complex layers to quantize, got none in {type(model).__name__}. {remedy}")
     return layers
 
 
@@ -85,7 +85,7 @@ def set_layers(model: nn.Module, layers: Mapping[str, nn.Module]) -> None:
 def check_loaded(layers: Mapping[str, ComplexLinear]) -> None:
     """Raise for layers whose weights ``device_map`` has offloaded."""
     if missing := [name for name, layer in layers.items() if any(part.is_meta for part in layer.parameters())]:
-        raise ValueError(f"device_map must not offload layers before quantization, got {missing[0]}. Save it packed.")
+        raise ValueError(f"device_map must not offload layers to quantize, got {missing[0]}. Save a packed copy.")
 
 
 def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
@@ -98,7 +98,7 @@ def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
     made = {name: layer.to_float() for name, layer in rounded_layers(model).items()}
     for name, layer in layers.items():
         made.setdefault(name, layer)
-        _of_layer(name, check_packable, made[name])
+        _with_layer_name(name, check_packable, made[name])
         if config.training:
             made[name] = RoundedLinear.from_float(made[name], config.stages, config.granularity)
     set_layers(model, made)
@@ -122,7 +122,7 @@ def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> No
             stacklevel=2,
         )
     options = config.stages, config.granularity
-    packed = {name: _of_layer(name, PackedLinear.from_float, layer, *options) for name, layer in layers.items()}
+    packed = {name: _with_layer_name(name, PackedLinear.from_float, layer, *options) for name, layer in layers.items()}
     set_layers(model, packed)
 
 
@@ -141,12 +141,12 @@ def _pack_calibrated(
             packed = PackedLinear.empty_like(layer, config.stages, config.granularity)
             gram = gram_matrix(stored, packed.linear_type)
             options = (config.stages, config.granularity, config.damping)
-            packed.set_weights(_of_layer(name, calibrated_weights, layer.weight_parts(), gram, *options))
+            packed.set_weights(_with_layer_name(name, calibrated_weights, layer.weight_parts(), gram, *options))
             made[name] = packed
         set_layers(model, made)
 
 
-def _of_layer(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+def _with_layer_name(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function and add the name of the layer to its errors."""
     try:
         return function(*arguments)
@@ -158,7 +158,8 @@ def empty_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> N
     """Replace layers by packed ones whose weights are loaded afterwards."""
     options, layers = (config.stages, config.granularity), layers_to_convert(model, config)
     set_layers(
-        model, {name: _of_layer(name, PackedLinear.empty_like, layer, *options) for name, layer in layers.items()}
+        model,
+        {name: _with_layer_name(name, PackedLinear.empty_like, layer, *options) for name, layer in layers.items()},
     )
 
 
@@ -174,14 +175,18 @@ def check_files(model: PreTrainedModel, files: Sequence[str | Path] | None) -> N
             for name in opened.keys():  # noqa: SIM118 - not iterable itself
                 layer, _, buffer = name.removeprefix(prefix).rpartition(".")
                 if buffer == "codes" and not layers.get(layer, True):
-                    raise ValueError(f"quantization_config must pack {layer}, as {file} does. Restore config.json.")
+                    raise ValueError(
+                        f"quantization_config must pack {layer} as in {file}, got a float layer. Restore config.json."
+                    )
 
 
 def check_packed(model: nn.Module) -> None:
     """Raise for packed layers whose weights were not in the files, or are not finite."""
     for name, layer in model.named_modules():
         if isinstance(layer, PackedLinear) and not layer.has_weights:
-            raise ValueError(f"the checkpoint must hold packed weights of {name}, got none. Save the model again.")
+            raise ValueError(
+                f"checkpoint must contain packed weights of {name}, got none. Quantize and save the model again."
+            )
 
 
 def dequantize(model: PreTrainedModel, dtype: torch.dtype) -> PreTrainedModel:

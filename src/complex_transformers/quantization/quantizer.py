@@ -123,7 +123,7 @@ def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = 
     own = getattr(model.config, "quantization_config", None)
     if config is None:
         if not isinstance(own, ComplexQuantizationConfig):
-            raise ValueError("config must be given for a model without quantization-aware training, got None.")
+            raise ValueError("config must be given for a float model, got None. Pass ComplexQuantizationConfig().")
         config = ComplexQuantizationConfig(**{**own.to_dict(), "training": False})
     layers = {**rounded_layers(model), **layers_to_convert(model, config)}
     check_loaded(layers)

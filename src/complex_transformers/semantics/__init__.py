@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Words as quantum states (T 4.5): counts, semantic spaces, topics, states and measurements, senses, evaluation.
+"""Words as quantum states (Thesis 4.5): counts, semantic spaces, topics, states and measurements, senses, evaluation.
 
 Needs the extra ``semantics`` (scipy, scikit-learn), and neither torch nor Transformers.
 """

@@ -24,7 +24,7 @@ _SPACE = re.compile(r"\s")
 
 @dataclass(frozen=True, eq=False)
 class Cooccurrences:
-    """Counts f(w, v) of words w (rows) beside contexts v (columns) (T 4.67).
+    """Counts f(w, v) of words w (rows) beside contexts v (columns) (Thesis 4.67).
 
     Attributes:
         words: labels of the rows.
@@ -68,8 +68,7 @@ def build_vocabulary(lines: Iterable[str | Sequence[str]], min_count: int = 1) -
     kept = [word for word, count in frequencies.most_common() if count >= min_count]
     if not kept:
         raise ValueError(
-            f"lines must hold a word {min_count} times, got {len(frequencies)} rarer words. Lower min_count or give "
-            "more text."
+            f"lines must contain a word {min_count} times, got {len(frequencies)} rarer words. Lower min_count."
         )
     return kept
 
@@ -113,8 +112,8 @@ def count_cooccurrences(
         counts = counts + _pairs(tokens, units, again, column_of, window, counts.shape)
     if not counts.nnz:
         raise ValueError(
-            f"lines must hold vocabulary words within {window} words of each other, got none: "
-            f"{frequencies.sum()} words are in the vocabulary"
+            f"lines must have a vocabulary word beside a context, got none among {frequencies.sum()} vocabulary "
+            "words. Extend vocabulary or contexts."
         )
     return Cooccurrences(
         words=tuple(vocabulary),
@@ -154,8 +153,7 @@ def _columns(
         return numpy.arange(min(number, len(vocabulary)))
     if missing := [word for word in _numbered("contexts", contexts) if word not in ids]:
         raise ValueError(
-            f"contexts must be in the vocabulary, got {len(missing)} other words, the first: {missing[0]!r}. Remove "
-            "them."
+            f"contexts must be in the vocabulary, got {len(missing)} others, first {missing[0]!r}. Remove them."
         )
     return numpy.array([ids[word] for word in contexts])
 

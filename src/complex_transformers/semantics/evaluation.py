@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Similarity ratings of words and phrases, and how well a word space ranks them (T 4.5.9)."""
+"""Similarity ratings of words and phrases, and how well a word space ranks them (Thesis 4.5.9)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -
     """
     lines = [(n, line) for n, line in enumerate(read_lines(path), 1) if line.strip() and not line.startswith("#")]
     if not lines:
-        raise ValueError(f"{path} must hold lines of two words and a score, got none")
+        raise ValueError(f"{path} must have lines of two words and a score, got none")
     layout = _TABLES.get(" ".join(lines[0][1].split("\t")))
     rows = [_fields(line, known=layout is not None) for _, line in lines]
     if layout is not None or _is_header(rows[0]):
@@ -119,7 +119,7 @@ def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -
         ratings.append(rating)
         participants.append("" if layout.participant is None else row[layout.participant])
     if not ratings:
-        raise ValueError(f"{path} must hold pairs, got only a header")
+        raise ValueError(f"{path} must have pairs below its header, got none")
     return RatedPairs(
         os.path.basename(uncompressed_name(path)).rsplit(".", 1)[0],
         tuple(places),
@@ -206,8 +206,8 @@ def _covered(rated: RatedPairs, *similarities: NDArray[numpy.float64]) -> NDArra
     covered: NDArray[numpy.bool_] = numpy.asarray(~numpy.isnan(numpy.stack(similarities)).any(axis=0))
     if covered.sum() < 3:
         raise ValueError(
-            f"similarities must cover 3 pairs of {rated.name}, got {covered.sum()} of {covered.size}. Check the case "
-            "of the words."
+            f"similarities must cover at least 3 pairs of {rated.name}, got {covered.sum()} of {covered.size}. Check "
+            "the case of the words."
         )
     return covered
 

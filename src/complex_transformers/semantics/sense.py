@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Word senses: the eigenvectors of a phrase that is a mixture of word states (T 4.5.7)."""
+"""Word senses: the eigenvectors of a phrase that is a mixture of word states (Thesis 4.5.7)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["PhraseSenses", "phrase_senses", "sense_probabilities"]
 
 @dataclass(frozen=True, eq=False)
 class PhraseSenses:
-    """The spectral decomposition of a phrase's density matrix, rho = sum_k lambda_k |e_k><e_k| (T 4.66).
+    """The spectral decomposition of a phrase's density matrix, rho = sum_k lambda_k |e_k><e_k| (Thesis 4.66).
 
     Attributes:
         probabilities: lambda_k, the probability of each sense, in falling order.
         vectors: e_k as rows ``[senses, d]``.
         of_words: |<e_k|w_i>|^2, ``[senses, words]``: probability of each sense in each word; columns sum to 1.
-        entropy: -sum lambda ln lambda, in nats (T 4.64): 0 if all words are one state, ln(number of words) if their
-            states are orthogonal.
+        entropy: -sum lambda ln lambda, in nats (Thesis 4.64): 0 if all words are one state, ln(number of words) if
+            their states are orthogonal.
     """
 
     probabilities: NDArray[numpy.float64]
@@ -65,7 +65,7 @@ def _check_mixture(rows: sparse.csr_matrix) -> None:
 def sense_probabilities(
     space: WordSpace, senses: Sequence[str | sparse.csr_matrix], phrase: Sequence[str] | sparse.csr_matrix
 ) -> NDArray[numpy.float64]:
-    """Compute the probability of each sense in a phrase, <s|rho|s> normalised over the senses (T 4.46, 4.5.7).
+    """Compute the probability of each sense in a phrase, <s|rho|s> normalised over the senses (Thesis 4.46, 4.5.7).
 
     Senses are words or vectors that represent them, such as "river" and "money" for "bank". A phrase of one word gives
     their probabilities without context.
@@ -82,7 +82,5 @@ def sense_probabilities(
     states = unit_rows(sparse.vstack([space.vector(s) if isinstance(s, str) else s for s in senses], format="csr"))
     overlaps = (abs((states.conj() @ rows.T).toarray()) ** 2).sum(axis=1)
     if not overlaps.sum() > 0:
-        raise ValueError(
-            f"senses must not all be orthogonal to the phrase, got {len(senses)} orthogonal ones. Add senses."
-        )
+        raise ValueError(f"senses must not all be orthogonal to the phrase, got {len(senses)} such. Add senses.")
     return overlaps / overlaps.sum()

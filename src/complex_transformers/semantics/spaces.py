@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Semantic spaces: weighted co-occurrence counts as vectors and as quantum states (T 4.5.8)."""
+"""Semantic spaces: weighted co-occurrence counts as vectors and as quantum states (Thesis 4.5.8)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SemanticSpace(BaseEstimator, WordSpace):
 
     With counts f(w, v), their sums f(w) and f(v), N = sum f(w, v), text frequencies f' and M words in the text:
 
-    | ``weighting`` | vector of w | T |
+    | ``weighting`` | vector of w | Thesis |
     |---|---|---|
     | ``raw`` | f(w, v) | 4.71 |
     | ``probability`` | f(w, v) / f(w) | 4.72 |
@@ -96,7 +96,7 @@ class SemanticSpace(BaseEstimator, WordSpace):
         check_option("phases", self.phases, PHASES)
         if self.phases != "none" and not self.weighting.startswith("npmi"):
             raise ValueError(
-                f"phases must be 'none' for weighting={self.weighting!r}, got {self.phases!r}. Use npmi_a to npmi_c."
+                f"phases must be 'none' for weighting={self.weighting!r}, got {self.phases!r}. Or weight by npmi."
             )
         self.contexts_ = counts.contexts
         self.context_sums_ = counts.context_sums
@@ -120,8 +120,7 @@ class SemanticSpace(BaseEstimator, WordSpace):
         if counts.contexts != self.contexts_:
             raise ValueError(
                 f"counts must have the {len(self.contexts_)} contexts of fit, got {len(counts.contexts)} different "
-                "ones. "
-                "Pass contexts to count_cooccurrences."
+                "ones. Pass contexts=space.contexts_ to count_cooccurrences."
             )
         return self._vectors(counts)[0]
 
@@ -169,7 +168,7 @@ class SemanticSpace(BaseEstimator, WordSpace):
             place = int(numpy.argmax(f))
             raise ValueError(
                 f"counts must be smaller than {total:.0f} for {self.weighting}, got {f[place]:.0f} of "
-                f"{counts.words[w[place]]!r} with {self.contexts_[v[place]]!r}. Give more text."
+                f"{counts.words[w[place]]!r} with {self.contexts_[v[place]]!r}. Count more text."
             )
         npmi = pmi / -numpy.log(f / total)
         clipped = int((abs(npmi) > 1.0).sum())

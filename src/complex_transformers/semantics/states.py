@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""States, their composition, evolution and measurement (T 4.5.1 to 4.5.7), in complex128.
+"""States, their composition, evolution and measurement (Thesis 4.5.1 to 4.5.7), in complex128.
 
 A pure state |phi> is a vector ``[d]`` of norm 1; a density matrix rho is ``[d, d]``, Hermitian, positive
 semi-definite, of trace 1. Functions of states take either, and raise ValueError if these properties do not hold within
@@ -100,7 +100,7 @@ def _state(values: ArrayLike) -> Array:
 
 
 def _density(values: ArrayLike) -> Array:
-    """Return the density matrix of a pure state or of a density matrix (T 4.17)."""
+    """Return the density matrix of a pure state or of a density matrix (Thesis 4.17)."""
     state = _state(values)
     return numpy.outer(state, state.conj()) if state.ndim == 1 else state
 
@@ -118,26 +118,24 @@ def _pair(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
 
 
 def _complete(name: str, matrices: Iterable[Array], size: int) -> None:
-    """Check that matrices sum to the identity (T 4.49, 4.54)."""
+    """Check that matrices sum to the identity (Thesis 4.49, 4.54)."""
     total = numpy.zeros((size, size), dtype=numpy.complex128)
     for matrix in matrices:
         _same_size(name, matrix, size)
         total += matrix
     deviation = abs(total - numpy.eye(size)).max()
     if deviation > _TOLERANCE:
-        raise ValueError(
-            f"{name} must sum to the identity, got a sum that differs by {deviation:.3g}. Add the missing outcome."
-        )
+        raise ValueError(f"{name} must sum to the identity, got a difference of {deviation:.3g}. Add outcomes.")
 
 
 # States
 
 
 def ket(amplitudes: ArrayLike, phases: ArrayLike | None = None) -> Array:
-    """Return the pure state sum_j a_j exp(i theta_j) |beta_j>, normalised (T 4.15, 4.61).
+    """Return the pure state sum_j a_j exp(i theta_j) |beta_j>, normalised (Thesis 4.15, 4.61).
 
     Args:
-        amplitudes: ``[d]``, real or complex; square roots of probabilities for T 4.19.
+        amplitudes: ``[d]``, real or complex; square roots of probabilities for Thesis 4.19.
         phases: theta ``[d]``, in radians; None for zeros.
 
     Raises:
@@ -158,7 +156,7 @@ def ket(amplitudes: ArrayLike, phases: ArrayLike | None = None) -> Array:
 
 
 def density(state: ArrayLike) -> Array:
-    """Return |phi><phi| of a pure state (T 4.17); return a density matrix unchanged.
+    """Return |phi><phi| of a pure state (Thesis 4.17); return a density matrix unchanged.
 
     Raises:
         ValueError: ``state`` is not a state.
@@ -167,18 +165,18 @@ def density(state: ArrayLike) -> Array:
 
 
 def mixture(states: Sequence[ArrayLike], weights: ArrayLike | None = None) -> Array:
-    """Return the density matrix of a mixture, rho = sum_j p_j rho_j (T 4.18, 4.30, 4.31, 4.63).
+    """Return the density matrix of a mixture, rho = sum_j p_j rho_j (Thesis 4.18, 4.30, 4.31, 4.63).
 
     Args:
         states: pure states or density matrices of one size.
         weights: probabilities p_j; None for equal ones.
 
     Raises:
-        ValueError: there are no states, their sizes differ, or the weights are not probabilities.
+        ValueError: ``states`` is empty, their sizes differ, or the weights are not probabilities.
     """
     matrices = [_density(state) for state in states]
     if not matrices:
-        raise ValueError("states must not be empty")
+        raise ValueError("states must have at least one state, got none")
     if len(sizes := {len(matrix) for matrix in matrices}) > 1:
         raise ValueError(f"states must have equal sizes, got {sorted(sizes)}")
     given = numpy.full(len(matrices), 1 / len(matrices)) if weights is None else numpy.asarray(weights, dtype=float)
@@ -188,15 +186,15 @@ def mixture(states: Sequence[ArrayLike], weights: ArrayLike | None = None) -> Ar
 
 
 def tensor(*factors: ArrayLike) -> Array:
-    """Return the Kronecker product of vectors or of matrices (T 4.39 to 4.43).
+    """Return the Kronecker product of vectors or of matrices (Thesis 4.39 to 4.43).
 
     Raises:
-        ValueError: there are no factors, or vectors and matrices are mixed.
+        ValueError: ``factors`` is empty, or vectors and matrices are mixed.
     """
     arrays = [numpy.asarray(factor, dtype=numpy.complex128) for factor in factors]
     if not arrays or len({array.ndim for array in arrays}) > 1:
         raise ValueError(
-            f"factors must be all vectors or all matrices, got {[array.shape for array in arrays]}. Use density."
+            f"factors must be all vectors or all matrices, got {[array.shape for array in arrays]}. Use density()."
         )
     product = arrays[0]
     for array in arrays[1:]:
@@ -232,7 +230,7 @@ def partial_trace(state: ArrayLike, sizes: Sequence[int], keep: int | Sequence[i
 
 
 def evolve(state: ArrayLike, unitary: ArrayLike) -> Array:
-    """Return U |phi>, or U rho U^H (T 4.36).
+    """Return U |phi>, or U rho U^H (Thesis 4.36).
 
     Raises:
         ValueError: the matrix is not unitary or not of the size of the state.
@@ -243,12 +241,12 @@ def evolve(state: ArrayLike, unitary: ArrayLike) -> Array:
 
 
 def hadamard(parts: int = 1) -> Array:
-    """Return the Hadamard gate on ``parts`` qubits (T 4.37): ``[2^parts, 2^parts]``."""
+    """Return the Hadamard gate on ``parts`` qubits (Thesis 4.37): ``[2^parts, 2^parts]``."""
     return tensor(*[numpy.array([[1, 1], [1, -1]]) / numpy.sqrt(2)] * parts)
 
 
 def phase_shift(phases: ArrayLike) -> Array:
-    """Return diag(exp(i theta_j)) (T 4.38, 4.77).
+    """Return diag(exp(i theta_j)) (Thesis 4.38, 4.77).
 
     Raises:
         ValueError: ``phases`` is not a vector of finite real numbers.
@@ -263,7 +261,7 @@ def phase_shift(phases: ArrayLike) -> Array:
 
 
 def projectors(observable: ArrayLike) -> tuple[NDArray[numpy.float64], list[Array]]:
-    """Decompose an observable A = sum_j lambda_j P_j (T 4.45) into rising eigenvalues and projectors.
+    """Decompose an observable A = sum_j lambda_j P_j (Thesis 4.45) into rising eigenvalues and projectors.
 
     Eigenvalues within 1e-8 of each other, relative to the largest, share one projector.
 
@@ -279,14 +277,14 @@ def projectors(observable: ArrayLike) -> tuple[NDArray[numpy.float64], list[Arra
 
 
 def effects(operators: Sequence[ArrayLike]) -> list[Array]:
-    """Return the POVM E_j = M_j^H M_j of a general measurement (T 4.54).
+    """Return the POVM E_j = M_j^H M_j of a general measurement (Thesis 4.54).
 
     Raises:
         ValueError: the effects do not sum to the identity.
     """
     matrices = [_finite("a measurement operator", operator, (2,)) for operator in operators]
     if not matrices:
-        raise ValueError("operators must not be empty")
+        raise ValueError("operators must have at least one matrix, got none")
     found = [matrix.conj().T @ matrix for matrix in matrices]
     _complete("M^H M of the measurement operators", found, len(found[0]))
     return found
@@ -302,18 +300,18 @@ def _probabilities(state: ArrayLike, found: Sequence[Array]) -> NDArray[numpy.fl
 
 
 def measure(state: ArrayLike, projections: Sequence[ArrayLike]) -> NDArray[numpy.float64]:
-    """Return the outcome probabilities of a projective measurement, p_j = tr(P_j rho) (T 4.29, 4.46, 4.50).
+    """Return the outcome probabilities of a projective measurement, p_j = tr(P_j rho) (Thesis 4.29, 4.46, 4.50).
 
     Args:
         state: pure or mixed.
-        projections: P_j, from ``projectors`` or densities of a basis; P_j P_k = 0, sum_j P_j = I (T 4.49).
+        projections: P_j, from ``projectors`` or densities of a basis; P_j P_k = 0, sum_j P_j = I (Thesis 4.49).
 
     Raises:
         ValueError: the matrices are not projectors, or do not sum to the identity.
     """
     matrices = [_hermitian("a projector", matrix) for matrix in projections]
     if not matrices:
-        raise ValueError("projections must not be empty")
+        raise ValueError("projections must have at least one matrix, got none")
     for matrix in matrices:
         if (deviation := abs(matrix @ matrix - matrix).max()) > _TOLERANCE:
             raise ValueError(f"projections must satisfy P P = P, got a difference of {deviation:.3g}")
@@ -323,7 +321,7 @@ def measure(state: ArrayLike, projections: Sequence[ArrayLike]) -> NDArray[numpy
 
 
 def measure_general(state: ArrayLike, operators: Sequence[ArrayLike]) -> NDArray[numpy.float64]:
-    """Return the outcome probabilities of a general measurement, p_j = tr(M_j^H M_j rho) (T 4.55, 4.57).
+    """Return the outcome probabilities of a general measurement, p_j = tr(M_j^H M_j rho) (Thesis 4.55, 4.57).
 
     Raises:
         ValueError: the M_j^H M_j do not sum to the identity.
@@ -339,13 +337,13 @@ def measure_effects(state: ArrayLike, povm: Sequence[ArrayLike]) -> NDArray[nump
     """
     matrices = [_positive("an effect", matrix) for matrix in povm]
     if not matrices:
-        raise ValueError("povm must not be empty")
+        raise ValueError("povm must have at least one matrix, got none")
     _complete("effects", matrices, len(matrices[0]))
     return _probabilities(state, matrices)
 
 
 def expectation(state: ArrayLike, observable: ArrayLike) -> float:
-    """Return the expectation <A> = tr(rho A) (T 4.47, 4.51).
+    """Return the expectation <A> = tr(rho A) (Thesis 4.47, 4.51).
 
     Raises:
         ValueError: the observable is not Hermitian.
@@ -354,7 +352,7 @@ def expectation(state: ArrayLike, observable: ArrayLike) -> float:
 
 
 def after_measurement(state: ArrayLike, operator: ArrayLike) -> Array:
-    """Return the state after the outcome of M: M |phi> / sqrt(p) or M rho M^H / p (T 4.48, 4.52, 4.56, 4.58).
+    """Return the state after the outcome of M: M |phi> / sqrt(p) or M rho M^H / p (Thesis 4.48, 4.52, 4.56, 4.58).
 
     Args:
         state: pure or mixed.
@@ -374,7 +372,7 @@ def after_measurement(state: ArrayLike, operator: ArrayLike) -> Array:
 
 
 def after_unread_measurement(state: ArrayLike, operators: Sequence[ArrayLike]) -> Array:
-    """Return the ensemble after a measurement with unknown outcome, sum_j M_j rho M_j^H (T 4.53, 4.59).
+    """Return the ensemble after a measurement with unknown outcome, sum_j M_j rho M_j^H (Thesis 4.53, 4.59).
 
     Raises:
         ValueError: the M_j^H M_j do not sum to the identity.
@@ -389,7 +387,7 @@ def after_unread_measurement(state: ArrayLike, operators: Sequence[ArrayLike]) -
 
 
 def spectral_decomposition(state: ArrayLike) -> tuple[NDArray[numpy.float64], Array]:
-    """Return falling eigenvalues and eigenvectors (as columns) of rho = U Lambda U^H (T 4.66)."""
+    """Return falling eigenvalues and eigenvectors (as columns) of rho = U Lambda U^H (Thesis 4.66)."""
     values, vectors = numpy.linalg.eigh(_density(state))
     return numpy.clip(values[::-1], 0.0, None), vectors[:, ::-1]
 
@@ -400,7 +398,7 @@ def purity(state: ArrayLike) -> float:
 
 
 def entropy(state: ArrayLike) -> float:
-    """Return the von Neumann entropy S = -tr(rho ln rho) = -sum_i lambda_i ln lambda_i (T 4.64, 4.65), in nats.
+    """Return the von Neumann entropy S = -tr(rho ln rho) = -sum_i lambda_i ln lambda_i (Thesis 4.64, 4.65), in nats.
 
     It is 0 for a pure state and at most ln k for a mixture of k states.
     """

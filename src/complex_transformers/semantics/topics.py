@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Topic models: words by their topics, from LDA or non-negative matrix factorisation (T 4.61, 4.82)."""
+"""Topic models: words by their topics, from LDA or non-negative matrix factorisation (Thesis 4.61, 4.82)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Topics:
     def of_words(self) -> NDArray[numpy.float64]:
         """Return p(topic | w) = p(w | topic) p(topic) / p(w), ``[words, topics]``; zeros where p(w) = 0.
 
-        T 4.61 and 4.82 use p(w | topic) instead, which does not sum to 1 over topics.
+        Thesis 4.61 and 4.82 use p(w | topic) instead, which does not sum to 1 over topics.
         """
         joint = (self.word_probabilities * self.topic_probabilities[:, None]).T
         sums = joint.sum(axis=1, keepdims=True)
@@ -110,8 +110,8 @@ def _document_counts(
     kept = numpy.flatnonzero((shares > 0) & (shares <= max_share))
     if not len(kept):
         raise ValueError(
-            f"vocabulary must hold a word that occurs in at most {max_share} of the documents, got "
-            f"{len(vocabulary)} words. Raise max_share."
+            f"vocabulary must have a word that occurs in at most {max_share} of the documents, got none of "
+            f"{len(vocabulary)}. Extend it, or raise max_share."
         )
     return tuple(vocabulary[int(place)] for place in kept), counts[:, kept]
 
@@ -120,7 +120,7 @@ class TopicSpace(BaseEstimator, WordSpace):
     """Words as topic probabilities, or as states whose amplitudes are their square roots.
 
     ``probability``: w = [p(topic_j | w)]; ``probability_amplitude``: |w> = sum_j sqrt(p(topic_j | w)) |topic_j>
-    (T 4.82 with the posterior, and phases 0 as in its experiments).
+    (Thesis 4.82 with the posterior, and phases 0 as in its experiments).
 
     Args:
         weighting: ``probability`` or ``probability_amplitude``.

@@ -100,9 +100,7 @@ class WordSpace:
     def _set(self, words: Sequence[str], vectors: Any) -> None:
         rows = sparse.csr_matrix(vectors)
         if len(words) != rows.shape[0]:
-            raise ValueError(
-                f"words and vectors must be equally many, got {len(words)} words and {rows.shape[0]} vectors"
-            )
+            raise ValueError(f"words and vectors must be equally many, got {len(words)} and {rows.shape[0]}")
         if not numpy.isfinite(rows.data).all():
             row = int(numpy.searchsorted(rows.indptr, numpy.flatnonzero(~numpy.isfinite(rows.data))[0], "right")) - 1
             raise ValueError(f"vectors must be finite, got NaN or infinity for {words[row]!r}")
@@ -113,7 +111,7 @@ class WordSpace:
 
     def _fitted(self) -> sparse.csr_matrix:
         if not hasattr(self, "vectors_"):
-            raise ValueError(f"{type(self).__name__} must be fitted first. Call fit(), or load a saved space.")
+            raise ValueError(f"{type(self).__name__} must be fitted, got no vectors. Call fit() or load().")
         return self.vectors_
 
     def __contains__(self, word: object) -> bool:
@@ -129,8 +127,8 @@ class WordSpace:
         vectors = self._fitted()
         if word not in self._rows:
             raise ValueError(
-                f"word must be one of the {len(self.words_)} words of this space, got {word!r}. Fit it with a smaller "
-                "min_count."
+                f"word must be one of the {len(self.words_)} words of this space, got {word!r}. Build its vocabulary "
+                "with a smaller min_count."
             )
         if word not in self:
             raise ValueError(f"word must occur beside a context, got {word!r}, whose vector is 0. Add contexts.")
@@ -139,7 +137,7 @@ class WordSpace:
     def compose(
         self, words: Phrase, how: str = "add", *, weights: ArrayLike | None = None, renormalize: bool = False
     ) -> sparse.csr_matrix:
-        """Compose several words (T 4.5.9; T 4.39 for ``tensor``, T 4.63 for ``mixture``).
+        """Compose several words (Thesis 4.5.9; 4.39 for ``tensor``, 4.63 for ``mixture``).
 
         Args:
             words: one or more words; a string is one word.
@@ -149,17 +147,17 @@ class WordSpace:
             renormalize: scale the composition to norm 1 (the thesis does not; a mixture has trace 1 anyway).
 
         Raises:
-            ValueError: a word has no vector, there are no words, ``how`` is unknown, or ``weights`` are not
+            ValueError: a word has no vector, ``words`` is empty, ``how`` is unknown, or ``weights`` are not
                 probabilities or not for a mixture.
         """
         check_option("how", how, COMPOSITIONS)
         rows = [self.vector(word) for word in _words(words)]
         if not rows:
-            raise ValueError("words must not be empty")
+            raise ValueError("words must have at least one word, got none")
         if how == "mixture":
             return self._mixture(rows, weights)
         if weights is not None:
-            raise ValueError(f"weights must be None for how={how!r}, got {weights!r}")
+            raise ValueError(f"weights must be None for how={how!r}, got {weights!r}. Use how='mixture'.")
         if how == "tensor":
             composed = reduce(lambda first, second: sparse.kron(first, second, format="csr"), rows)
         else:
@@ -179,7 +177,7 @@ class WordSpace:
 
         Args:
             first, second: words, or compositions from ``compose``.
-            kind: ``modulus`` is |<x|y>| (T 4.35), the square root of the Born probability for states, and
+            kind: ``modulus`` is |<x|y>| (Thesis 4.35), the square root of the Born probability for states, and
                 sqrt(tr(rho sigma)) for mixtures; ``real`` is Re <x|y>, for vectors only.
 
         Raises:
@@ -266,7 +264,7 @@ class WordSpace:
             vectors = sparse.csr_matrix(rows, shape=(len(facts["words"]), facts["size"]))
             vectors.check_format()  # raises for columns beyond the size
             if (numpy.diff(vectors.indptr) < 0).any():  # scipy does not check it in empty matrices
-                raise ValueError("indptr must not decrease")
+                raise ValueError(f"indptr must not decrease, got {vectors.indptr}")
             space = cls.__new__(cls)
             if unknown := set(facts["parameters"]) - set(cls._PARAMETERS):
                 raise ValueError(f"parameters must be among {cls._PARAMETERS}, got {sorted(unknown)}")

@@ -52,18 +52,23 @@ class LinearStart(TrainerCallback, ExportableState):
         self.is_linear = True
         self.evaluated_linear = False
         self.best_loss: float | None = None
-        self.stalled = 0  # evaluations since then
-        self.normalization: str | None = None  # of the model, while it is linear
+        self.stalled = 0  # evaluations since the lowest loss
+        self.normalization: str | None = None  # the configured one, while the model is linear
 
     def begin(self, config: PreTrainedConfig) -> None:
         """Make the attention linear."""
         if getattr(config, "variant", None) != "sentence_memory":
-            raise ValueError(f"LinearStart needs a model with variant='sentence_memory', got {config.model_type!r}")
+            raise ValueError(
+                f"model must have variant='sentence_memory' for LinearStart, got {config.model_type} with "
+                f"{getattr(config, 'variant', None)!r}. Remove the callback."
+            )
         self.is_training = True
         if self.is_linear and config.attention_normalization != "linear":
             self.normalization, config.attention_normalization = config.attention_normalization, "linear"
         elif self.is_linear and self.normalization is None:
-            raise ValueError("attention_normalization must not be 'linear' before LinearStart. Set the final one.")
+            raise ValueError(
+                "attention_normalization must be the final one before LinearStart, got 'linear'. Set 'softmax'."
+            )
 
     def after_evaluation(self, config: PreTrainedConfig, loss: float, epoch: float) -> None:
         """Restore the normalization once the loss no longer falls."""
@@ -93,7 +98,7 @@ class LinearStart(TrainerCallback, ExportableState):
     ) -> None:
         """Start, or restore the state of a checkpoint."""
         config = _network(model).config
-        self.end(config)  # of an interrupted training
+        self.end(config)  # if a previous training was interrupted
         self._reset()
         saved = state.stateful_callbacks.get(type(self).__name__)
         if state.global_step:  # resumed; before the first step it is the state of this object
@@ -172,13 +177,15 @@ class RelationSchedule(TrainerCallback):
         """Raise for a model without relations, on which the schedule would have no effect."""
         config = model.config
         if not getattr(config, "use_relations", False):
-            raise ValueError(f"RelationSchedule needs a model with use_relations=True, got a {config.model_type}")
+            raise ValueError(
+                f"model must have use_relations=True for RelationSchedule, got {config.model_type} without relations."
+            )
         if self.own_relations is not None and config.relation_feedback != "mixed":
             raise ValueError(f"relation_feedback must be 'mixed' with own_relations, got {config.relation_feedback!r}")
 
     def on_step_begin(self, args: Any, state: TrainerState, control: Any, model: Any = None, **kwargs: Any) -> None:
         """Set share and alpha for the next step."""
-        network = getattr(model, "get_base_model", lambda: model)()  # of an adapter
+        network = getattr(model, "get_base_model", lambda: model)()  # unwraps an adapter
         share = state.global_step / state.max_steps
         if network.config.relation_feedback == "mixed":
             network.own_relations = (1.0 if self.own_relations is None else self.own_relations) * share

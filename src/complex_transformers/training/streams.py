@@ -50,13 +50,14 @@ class ComplexStreamTrainer(ComplexTrainer):
             raise ValueError(f"n_gpu must be 1 per process, got {self.args.n_gpu}. Start the script with torchrun.")
         if self.label_smoother is not None or self.compute_loss_func is not None:
             raise ValueError(
-                "label_smoothing_factor and compute_loss_func must be left out: they would get unshifted labels."
+                "label_smoothing_factor must be 0 and compute_loss_func None, as labels are not shifted, got "
+                f"{self.args.label_smoothing_factor} and {self.compute_loss_func}"
             )
         self.model.new_memory(mem_len=eval_mem_len)  # raises before training if it does not fit
         self.eval_mem_len = eval_mem_len
         self.memory: StreamCache | None = None
 
-    # --- data: an item is a batch, and its order is that of the stream ---
+    # --- data: an item is a batch, in the order of the stream ---
 
     def get_train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
         """Return the segments of this process's lanes, in order."""
@@ -119,8 +120,8 @@ class ComplexStreamTrainer(ComplexTrainer):
         read = 0 if self.memory is None else self.memory.get_seq_length()
         if segment and read != start:
             raise ValueError(
-                f"segment {segment} starts at token {start}, but the memory has {read} tokens. Resume with the same "
-                "segment_length."
+                f"memory must have {start} tokens before segment {segment}, got {read}. Resume with the "
+                "segment_length of the checkpoint."
             )
         # Always passed: with gradient checkpointing Transformers creates none.
         return self.memory if segment and self.memory is not None else self.model.new_memory(for_training=True)
@@ -143,9 +144,7 @@ class ComplexStreamTrainer(ComplexTrainer):
         if checkpoint is None:
             return
         if self.args.ignore_data_skip:
-            raise ValueError(
-                "ignore_data_skip must be False to resume, got True: the saved memory belongs to the next segment."
-            )
+            raise ValueError("ignore_data_skip must be False to resume, got True. The memory needs the next segment.")
         state = load_file(Path(checkpoint) / self._memory_file)
         self.memory = memory = self.model.new_memory(for_training=True)
         memory.load_state_dict({name: value.to(self.args.device) for name, value in state.items()})

@@ -116,13 +116,15 @@ class _LengthSampler(LengthGroupedSampler):
 class _SameLearningRates(TrainerCallback):
     """Raise if the scheduler of a checkpoint has replaced the learning rates of the arguments."""
 
-    rates: list[float] | None = None  # of the optimizer, by the arguments
+    rates: list[float] | None = None  # initial learning rates of the optimizer
 
     def on_train_begin(self, args: Any, state: Any, control: Any, lr_scheduler: Any = None, **kwargs: Any) -> None:
-        """Compare them with the loaded scheduler."""
+        """Compare the learning rates of the arguments and of the loaded scheduler."""
         loaded = getattr(lr_scheduler, "base_lrs", self.rates)
         if self.rates is not None and loaded != self.rates:
-            raise ValueError(f"learning_rate must equal {loaded} of the checkpoint, got {self.rates}")
+            raise ValueError(
+                f"learning_rate must equal {loaded} of the checkpoint, got {self.rates}. Start a new run to change it."
+            )
 
 
 class ComplexTrainer(Trainer):
@@ -145,7 +147,7 @@ class ComplexTrainer(Trainer):
     """
 
     label_smoother: Any
-    mark: Mapping[str, Any] | None = None  # of the run, written to its checkpoints
+    mark: Mapping[str, Any] | None = None  # identifies the run; written to its checkpoints
 
     def __init__(
         self,
@@ -240,8 +242,7 @@ class ComplexTrainer(Trainer):
         found = read_mark(best)
         if self.mark is not None and found and found["run"] != self.mark["run"]:
             raise ValueError(
-                f"best checkpoint must be of this run, got {best} of run {found['run']}. Train again in another "
-                "output_dir."
+                f"best checkpoint must be of this run, got {best} of run {found['run']}. Use another output_dir."
             )
         super()._load_best_model()
 

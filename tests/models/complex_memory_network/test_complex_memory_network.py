@@ -142,13 +142,13 @@ def test_what_cannot_be_read_is_refused():
         model(torch.ones(1, 4, dtype=torch.long), question_ids=question)
     with pytest.raises(TypeError, match="must be integers"):
         model(torch.ones(1, 2, 4), question_ids=question)
-    with pytest.raises(ValueError, match=r"^question_ids must lie in \[0, 13\), got 13; use the tokenizer"):
+    with pytest.raises(ValueError, match=r"^question_ids must lie in \[0, 13\), got 13. Use the tokenizer"):
         model(torch.ones(1, 2, 4, dtype=torch.long), question_ids=13 * question)
-    with pytest.raises(ValueError, match=r"^input_ids must lie in \[0, 13\), got -1; use the tokenizer"):
+    with pytest.raises(ValueError, match=r"^input_ids must lie in \[0, 13\), got -1. Use the tokenizer"):
         model(-torch.ones(1, 2, 4, dtype=torch.long), question_ids=question)
     with pytest.raises(ValueError, match="question_ids must have batch size 2, got 1"):
         model(torch.ones(2, 2, 4, dtype=torch.long), question_ids=question)
-    with pytest.raises(Exception, match="needs number_field='complex'"):
+    with pytest.raises(Exception, match="with number_field='real', got"):
         ComplexMemoryNetworkConfig(**SIZES, number_field="real", attention_score="modulus")
 
 
@@ -259,7 +259,9 @@ def test_a_linear_start_resumes_a_network_that_was_saved_linear():
     assert config.attention_normalization == "linear"
     list(trained(again, (2.0, 1.0), config, state))
     assert config.attention_normalization == "probability_amplitude"
-    with pytest.raises(ValueError, match="attention_normalization must not be 'linear' before LinearStart"):
+    with pytest.raises(
+        ValueError, match="attention_normalization must be the final one before LinearStart, got 'linear'"
+    ):
         LinearStart().on_train_begin(None, TrainerState(), None, model=Network(first))
 
 
@@ -277,7 +279,7 @@ def test_a_linear_start_hears_the_evaluations_of_training_alone():
 
 def test_a_linear_start_wants_sentences_and_losses():
     words = ComplexMemoryNetworkConfig(vocab_size=9, variant="word_memory")
-    with pytest.raises(ValueError, match="needs a model with variant='sentence_memory'"):
+    with pytest.raises(ValueError, match="must have variant='sentence_memory'"):
         LinearStart().begin(words)
     with pytest.raises(ValueError, match="max_epochs"):
         LinearStart(max_epochs=0)

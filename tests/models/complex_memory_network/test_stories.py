@@ -94,7 +94,7 @@ def test_what_is_no_story_is_refused():
         ({"story": " \n ", "question": QUESTION}, ValueError, "story must have at least one sentence"),
         ({"story": STORY, "question": ""}, ValueError, "question must have at least one word, got ''"),
         ({"story": STORY}, ValueError, "question must be given"),
-        ({"story": STORY, "question": 3}, TypeError, "question must be a string, got 3. Pass several"),
+        ({"story": STORY, "question": 3}, TypeError, "question must be a string, got 3. For several, pass a list"),
         (
             {"story": [STORY] * 2, "question": [QUESTION] * 2},
             TypeError,
@@ -108,7 +108,7 @@ def test_what_is_no_story_is_refused():
         ask(story=STORY)
     with pytest.raises(TypeError, match="got 'top_k'"):
         ask({"story": STORY, "question": QUESTION}, top_k=2)
-    with pytest.raises(ValueError, match="must not be given beside"):
+    with pytest.raises(ValueError, match="inputs must be None with story or question, got both"):
         ask({"story": STORY, "question": QUESTION}, story=STORY)
     other = ComplexOrderForSequenceClassification(ComplexOrderConfig(vocab_size=9, hidden_size=16))
     with pytest.raises(

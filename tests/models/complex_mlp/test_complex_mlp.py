@@ -177,7 +177,10 @@ def test_widths_and_their_last():
         ({"input_transform": "dct"}, "input_transform must be one of"),
         ({"vocab_size": 0, "bag_of_words": "count"}, "vocab_size must be positive, got 0"),
         ({"bag_of_words": "tf-idf"}, "bag_of_words must be one of"),
-        ({"number_field": "real", "readout": "squared_modulus"}, "needs number_field='complex'"),
+        (
+            {"number_field": "real", "readout": "squared_modulus"},
+            "readout must be .* with number_field='real', got 'squared_modulus'",
+        ),
     ],
 )
 def test_configurations_that_are_none(changes, words):

@@ -259,7 +259,7 @@ def test_pairs_that_cannot_be_told_apart():
     refused(r"token_type_ids must be .*, got None.*tokenizer\(first, second, return_token_type_ids=True\)", model, ids)
     refused(r"must be \[batch, length\] = \(1, 3\), got \(3,\)", model, ids, token_type_ids=torch.zeros(3))
     wrong = torch.tensor([[0, 1, 2]])
-    refused(r"must lie in \[0, 2\), got 2; use 0 for the first text and 1", model, ids, token_type_ids=wrong)
+    refused(r"must lie in \[0, 2\), got 2. Use 0 for the first text and 1", model, ids, token_type_ids=wrong)
     one = PAIRS.own()
     torch.testing.assert_close(one(ids, token_type_ids=torch.zeros_like(ids)).logits, one(ids).logits)
 
@@ -271,7 +271,10 @@ BAD = [
     ({"evolution": "by_relation", "relations": ["obj", "obj"]}, "distinct names .*, got \\['obj', 'obj'\\]"),
     ({"pooling": "mean"}, "pooling must be one of"),
     ({"measurement": "weak"}, "measurement must be one of"),
-    ({"measurement": "povm", "num_measurements": 4}, "each of the 256 complex features"),
+    (
+        {"measurement": "povm", "num_measurements": 4},
+        "at least 256, the complex features, for measurement='povm', got 4",
+    ),
     ({"num_measurements": 0}, "num_measurements must be positive"),
     ({"pooling": "max", "window_sizes": []}, "window_sizes must be a non-empty list"),
     ({"pooling": "max", "window_sizes": [0]}, "window_sizes must be a non-empty list of positive"),

@@ -447,13 +447,13 @@ def test_states_go_into_a_model_of_another_precision(changes):
     ("changes", "parts"),
     [
         ({"max_modulus": 1.0, "rnn_type": "lru"}, ["max_modulus <= 0.999999", "0.5 and 1.0"]),
-        ({"rnn_type": "lru", "gate": "modulus"}, ["gate='modulus' has no effect", "'split'"]),
+        ({"rnn_type": "lru", "gate": "modulus"}, ["gate must be 'split' with rnn_type='lru', got 'modulus'"]),
         ({**REAL, "transform": "z"}, ["transform='z' needs number_field='complex'"]),
         ({**REAL, "word_parts": "real"}, ["word_parts='real' needs number_field='complex'"]),
         ({**SLOTS, "num_slots": 0}, ["num_slots must be positive, got 0"]),
         ({**SLOTS, "num_slots": 6, "position_length": 5}, ["num_slots must be at most position_length=5, got 6"]),
         ({**SLOTS, "position_length": "text"}, ["or 'sentence', got 'text'"]),
-        ({**PHASES, "position_length": 0}, ["positive number of words", "got 0"]),
+        ({**PHASES, "position_length": 0}, ["positive integer or", "got 0"]),
         ({"tie_word_embeddings": True}, ["hidden_size=6", "got 'both' and 8"]),
         (
             {"tie_word_embeddings": True, "recurrent_size": 8, "word_parts": "real"},

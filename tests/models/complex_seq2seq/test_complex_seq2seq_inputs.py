@@ -48,7 +48,7 @@ def test_encoder_and_decoder_alone_load_as_they_were_saved(tmp_path, side):
 
 def test_texts_beyond_the_learned_positions():
     model = build(**{**LEARNED, "max_position_embeddings": 8})
-    with pytest.raises(ValueError, match=r"must lie in .* truncate to max_position_embeddings=8"):
+    with pytest.raises(ValueError, match=r"must lie in .* Truncate to max_position_embeddings=8"):
         model(words(9), decoder_input_ids=words(4))
     with pytest.raises(ValueError, match=r"must lie in.*max_position_embeddings=8"):
         model(words(5), decoder_input_ids=words(9))

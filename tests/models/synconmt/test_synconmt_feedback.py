@@ -149,7 +149,7 @@ def test_bad_values():
         (
             {"number_field": "real", "use_relations": False},
             None,
-            "needs a model with use_relations=True",
+            "model must have use_relations=True",
         ),
         (
             {"relation_feedback": "gold"},

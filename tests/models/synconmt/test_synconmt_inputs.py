@@ -67,7 +67,7 @@ def test_word_vectors_fill_the_real_part():
     assert model.model.encoder.embed_tokens.load_vectors(vectors, {"one": 4, "two": 5}) == 1.0
     out = model.model.encoder.embed_tokens(torch.tensor([[4]]), torch.tensor([[2]]))
     assert torch.equal(out[0, 0, :8], torch.arange(8.0))
-    with pytest.raises(ValueError, match=r"vectors must have 8 dimensions, got 5; use embedding_dim=10"):
+    with pytest.raises(ValueError, match=r"vectors must have 8 dimensions, got 5. Use embedding_dim=10"):
         model.model.encoder.embed_tokens.load_vectors({"one": torch.zeros(5).numpy()}, {"one": 4})
 
 

@@ -278,5 +278,5 @@ def test_the_folder_of_a_parser_goes_with_the_processor(processor, tmp_path):
     (tmp_path / "first").rename(tmp_path / "gone")
     moved = AutoProcessor.from_pretrained(tmp_path / "second")
     assert moved.source_parser.name == str(tmp_path / "second/source_parser")
-    with pytest.raises(ValueError, match="must have a parser"):  # loaded: it is a blank one
+    with pytest.raises(ValueError, match="pipeline must have a parser"):  # loaded: it is a blank one
         moved("Dogs bark.")

@@ -33,7 +33,7 @@ def test_inputs_no_text_model_can_use(family):
         ({"inputs_embeds": embeds[..., :8]}, ValueError, r"hidden_size=16\] and not empty, got \(2, 4, 8\)"),
         ({"inputs_embeds": embeds[0]}, ValueError, r"hidden_size=16\] and not empty, got \(4, 16\)"),
         ({"inputs_embeds": halves}, TypeError, r"halves, got torch.complex64.*from_complex"),
-        ({"input_ids": text(7)}, ValueError, "got 7; truncate to max_position_embeddings=6"),
+        ({"input_ids": text(7)}, ValueError, "got 7. Truncate to max_position_embeddings=6"),
         ({"input_ids": ids, "position_ids": torch.tensor([[-1, 1, 2, 3]])}, ValueError, r"\[1, 7\), got -1"),
     ]
     for inputs, error, message in cases:

@@ -113,7 +113,7 @@ def gradient_of_scores(score, weights, of_weights, products, scale):
 
 
 @triton.jit
-def at(strides, batch, head):
+def offset(strides, batch, head):
     """Return the offset of a matrix of ``[B, H, rows, columns]``."""
     return batch.to(tl.int64) * strides[0] + head.to(tl.int64) * strides[1]
 
@@ -132,10 +132,10 @@ def forward(
     batch, head = place // heads, place % heads
     start = (tl.program_id(0) % blocks) * M
     rows, d, c = start + tl.arange(0, M), tl.arange(0, D), tl.arange(0, V)
-    key += at(k_strides, batch, head // groups)
-    value += at(v_strides, batch, head // groups)
-    mask += at(m_strides, batch, head)
-    a, b = pair(query + at(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
+    key += offset(k_strides, batch, head // groups)
+    value += offset(v_strides, batch, head // groups)
+    mask += offset(m_strides, batch, head)
+    a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
 
     largest = tl.full([M], -float("inf"), tl.float32)
     total = tl.zeros([M], tl.float32)
@@ -159,7 +159,9 @@ def forward(
         context = context * shrink[:, None]
         context += tl.dot(weights.to(values.dtype), values, input_precision=PRECISION)
         largest = new
-    places = out + at(o_strides, batch, head) + rows.to(tl.int64)[:, None] * o_strides[2] + c[None, :] * o_strides[3]
+    places = (
+        out + offset(o_strides, batch, head) + rows.to(tl.int64)[:, None] * o_strides[2] + c[None, :] * o_strides[3]
+    )
     inside = (rows < length)[:, None] & (c < value_width)[None, :]
     tl.store(places, (context / total[:, None]).to(out.dtype.element_ty), mask=inside)
     tl.store(row_max + place.to(tl.int64) * length + rows, largest, mask=rows < length)
@@ -180,12 +182,12 @@ def backward_query(
     batch, head = place // heads, place % heads
     start = (tl.program_id(0) % blocks) * M
     rows, d, c = start + tl.arange(0, M), tl.arange(0, D), tl.arange(0, V)
-    key += at(k_strides, batch, head // groups)
-    value += at(v_strides, batch, head // groups)
-    mask += at(m_strides, batch, head)
-    a, b = pair(query + at(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
-    of_out = tile(grad + at(g_strides, batch, head), rows, c, g_strides, length, c < value_width)
-    contexts = tile(out + at(o_strides, batch, head), rows, c, o_strides, length, c < value_width)
+    key += offset(k_strides, batch, head // groups)
+    value += offset(v_strides, batch, head // groups)
+    mask += offset(m_strides, batch, head)
+    a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
+    of_out = tile(grad + offset(g_strides, batch, head), rows, c, g_strides, length, c < value_width)
+    contexts = tile(out + offset(o_strides, batch, head), rows, c, o_strides, length, c < value_width)
     products = tl.sum(of_out.to(tl.float32) * contexts.to(tl.float32), 1)
     row_places = place.to(tl.int64) * length + rows
     tl.store(inner + row_places, products, mask=rows < length)
@@ -214,7 +216,7 @@ def backward_query(
             first_keys, second_keys = pair(key, columns, d, k_strides, size, width, SCORE, True)
             result += tl.dot((of_scores * real).to(keys.dtype), first_keys, input_precision=PRECISION)
             result += tl.dot((of_scores * imag).to(keys.dtype), second_keys, input_precision=PRECISION)
-    places = grad_query + at(gq_strides, batch, head) + rows.to(tl.int64)[:, None] * gq_strides[2]
+    places = grad_query + offset(gq_strides, batch, head) + rows.to(tl.int64)[:, None] * gq_strides[2]
     inside = (rows < length)[:, None] & (d < width)[None, :]
     tl.store(places + d[None, :] * gq_strides[3], result.to(grad_query.dtype.element_ty), mask=inside)
 
@@ -234,8 +236,8 @@ def backward_key(
     batch, key_head = place // key_heads, place % key_heads
     start = (tl.program_id(0) % blocks) * N
     columns, d, c = start + tl.arange(0, N), tl.arange(0, D), tl.arange(0, V)
-    keys = tile(key + at(k_strides, batch, key_head), columns, d, k_strides, size, d < width)
-    values = tile(value + at(v_strides, batch, key_head), columns, c, v_strides, size, c < value_width)
+    keys = tile(key + offset(k_strides, batch, key_head), columns, d, k_strides, size, d < width)
+    values = tile(value + offset(v_strides, batch, key_head), columns, c, v_strides, size, c < value_width)
     of_keys = tl.zeros([N, D], tl.float32)
     of_values = tl.zeros([N, V], tl.float32)
     begin = 0
@@ -243,11 +245,11 @@ def backward_key(
         begin = tl.maximum(0, start - (size - length)) // M * M
     for member in range(groups):
         head = key_head * groups + member
-        own_mask = mask + at(m_strides, batch, head)
+        own_mask = mask + offset(m_strides, batch, head)
         row_start = (batch * heads + head).to(tl.int64) * length
         for first in range(begin, length, M):
             rows = first + tl.arange(0, M)
-            a, b = pair(query + at(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
+            a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
             score, real, imag = scores(
                 a, b, keys, own_mask, rows, columns, m_strides, scale, length, size, lowest,
                 SCORE, MASK, CAUSAL, PRECISION,
@@ -256,7 +258,7 @@ def backward_key(
             total = tl.load(row_sum + row_start + rows, mask=rows < length, other=1.0)
             products = tl.load(inner + row_start + rows, mask=rows < length, other=0.0)
             weights = tl.where((rows < length)[:, None], tl.exp(score - largest[:, None]) / total[:, None], 0.0)
-            of_out = tile(grad + at(g_strides, batch, head), rows, c, g_strides, length, c < value_width)
+            of_out = tile(grad + offset(g_strides, batch, head), rows, c, g_strides, length, c < value_width)
             of_weights = tl.dot(of_out, tl.trans(values), input_precision=PRECISION)
             used = weights
             if DROPOUT:
@@ -270,12 +272,12 @@ def backward_key(
             else:
                 of_keys += tl.dot(tl.trans((of_scores * real).to(a.dtype)), a, input_precision=PRECISION)
                 of_keys += tl.dot(tl.trans((of_scores * imag).to(a.dtype)), b, input_precision=PRECISION)
-    places = grad_key + at(gk_strides, batch, key_head) + columns.to(tl.int64)[:, None] * gk_strides[2]
+    places = grad_key + offset(gk_strides, batch, key_head) + columns.to(tl.int64)[:, None] * gk_strides[2]
     inside = (columns < size)[:, None]
     tl.store(
         places + d[None, :] * gk_strides[3], of_keys.to(grad_key.dtype.element_ty), mask=inside & (d < width)[None, :]
     )
-    places = grad_value + at(gv_strides, batch, key_head) + columns.to(tl.int64)[:, None] * gv_strides[2]
+    places = grad_value + offset(gv_strides, batch, key_head) + columns.to(tl.int64)[:, None] * gv_strides[2]
     tl.store(
         places + c[None, :] * gv_strides[3],
         of_values.to(grad_value.dtype.element_ty),

@@ -41,7 +41,7 @@ class use_kernels:
         self.before, _enabled = _enabled, bool(enabled)
 
     def __enter__(self) -> None:
-        """Set by the constructor."""
+        """Do nothing: the constructor has set the switch."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

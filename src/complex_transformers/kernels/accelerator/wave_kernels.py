@@ -22,9 +22,9 @@ def angles(
     """Compute omega pos + theta with the product reduced modulo 2 pi in float64."""
     angle = tl.zeros([inside.shape[0], inside.shape[1]], tl.float32)
     if F:
-        turns = rows_of(frequency, words, features, f_strides, inside).to(tl.float64)
-        turns = turns * (positions.to(tl.float64) / TWO_PI)[:, None]
-        angle += ((turns - tl.floor(turns + 0.5)) * TWO_PI).to(tl.float32)
+        cycles = rows_of(frequency, words, features, f_strides, inside).to(tl.float64)
+        cycles = cycles * (positions.to(tl.float64) / TWO_PI)[:, None]
+        angle += ((cycles - tl.floor(cycles + 0.5)) * TWO_PI).to(tl.float32)
     if P:
         angle += rows_of(phase, words, features, p_strides, inside)
     return angle

@@ -47,14 +47,14 @@ def waves(
     Args:
         ids: token ids.
         positions: ``[B, N]``, or broadcastable to it; None without frequencies.
-        amplitude: r, a table ``[V, d]``, ``[1, d]`` if shared by all words or ``[V, 1]`` if shared by all features.
+        amplitude: r, a table ``[V, d]``, ``[1, d]`` if shared by all tokens or ``[V, 1]`` if shared by all features.
         frequency: omega in rad per position, likewise; None for 0.
         phase: theta in rad, likewise; None for 0.
         shape: V and d.
         padding_idx: id whose amplitude has no gradient.
     """
     positions = ids if positions is None else positions.expand(ids.shape)
-    if amplitude.shape[0] == 1:  # shared by all words
+    if amplitude.shape[0] == 1:  # shared by all tokens
         padding_idx = None
     return run(KernelWaves, amplitude, frequency, phase, ids, positions, shape, padding_idx)
 

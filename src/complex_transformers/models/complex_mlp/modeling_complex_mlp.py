@@ -26,7 +26,7 @@ def count_words(input_ids: Tensor, attention_mask: Tensor | None, config: Comple
     counted = torch.ones_like(input_ids) if attention_mask is None else attention_mask.to(input_ids.dtype)
     if config.pad_token_id is not None:
         counted = counted * (input_ids != config.pad_token_id)
-    check_ids("input_ids", input_ids, config.vocab_size, "use the tokenizer the model was trained with")
+    check_ids("input_ids", input_ids, config.vocab_size, "Use the tokenizer of the model")
     counts = counted.new_zeros(input_ids.shape[0], config.vocab_size).scatter_add(1, input_ids.long(), counted)
     return counts.clamp(max=1) if config.bag_of_words == "binary" else counts
 

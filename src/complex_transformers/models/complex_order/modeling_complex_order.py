@@ -158,7 +158,7 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
         if token_type_ids is None:
             token_type_ids = torch.zeros(shape, dtype=torch.long, device=inputs_embeds.device)
         check_position_ids(token_type_ids, tuple(shape), "token_type_ids")
-        remedy = "use 0 for the first and 1 for the second sentence of a pair"
+        remedy = "Use 0 for the first and 1 for the second sentence of a pair"
         check_ids("token_type_ids", token_type_ids, self.config.type_vocab_size, remedy)
         return inputs_embeds + self.embed_types(token_type_ids)
 

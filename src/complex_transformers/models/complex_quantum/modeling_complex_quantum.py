@@ -69,7 +69,7 @@ def second_text(token_type_ids: Tensor | None, shape: tuple[int, ...]) -> Tensor
     remedy = "Use tokenizer(first, second, return_token_type_ids=True)."
     check_per_token("token_type_ids", token_type_ids, shape, remedy)
     assert token_type_ids is not None
-    check_ids("token_type_ids", token_type_ids, 2, "use 0 for the first text and 1 for the second")
+    check_ids("token_type_ids", token_type_ids, 2, "Use 0 for the first text and 1 for the second")
     return token_type_ids == 1
 
 

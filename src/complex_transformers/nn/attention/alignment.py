@@ -134,7 +134,7 @@ class LocalAttention(_Alignment):
     def __init__(self, embed_dim: int, window: int = 10, number_field: str = "complex") -> None:
         super().__init__(embed_dim, number_field, key_bias=False)
         if window < 1:
-            raise ValueError(f"window must be 1 or more, got {window}.")
+            raise ValueError(f"window must be 1 or more, got {window}")
         self.window = window
         self.place_proj = self.linear(embed_dim, embed_dim, bias=False)
         self.place_readout = RealLinear(embed_dim, 1, bias=False)
@@ -159,7 +159,7 @@ class LocalAttention(_Alignment):
         """Return s^H k, ``[B, T, width], [B, S, width] -> [B, T, parts, S]``."""
         if self.numbers.num_parts == 1:
             return dot_products(query, keys).unsqueeze(2)
-        real, imag = complex_scores(query, keys)  # of s k^H, the conjugate
+        real, imag = complex_scores(query, keys)  # of s k^H, whose conjugate is s^H k
         return torch.stack([real, -imag], dim=2)
 
     def extra_repr(self) -> str:

@@ -177,13 +177,9 @@ class GroupedQueryAttention(HeadedAttention):
 def check_heads(embed_dim: int, num_heads: int, num_key_value_heads: int, head_dim: int | None) -> None:
     """Raise unless the key heads divide the query heads and a head has an even width."""
     if num_heads < 1 or num_key_value_heads < 1 or num_heads % num_key_value_heads:
-        raise ValueError(
-            f"num_key_value_heads must divide num_attention_heads={num_heads}, got {num_key_value_heads}."
-        )
+        raise ValueError(f"num_key_value_heads must divide num_attention_heads={num_heads}, got {num_key_value_heads}")
     if head_dim is None and embed_dim % num_heads:
-        raise ValueError(
-            f"num_attention_heads must divide the width {embed_dim} unless head_dim is given, got {num_heads}."
-        )
+        raise ValueError(f"num_attention_heads must divide the width {embed_dim}, got {num_heads}. Or set head_dim.")
     width = embed_dim // num_heads if head_dim is None else head_dim
     if width < 1 or width % 2:
-        raise ValueError(f"head_dim holds [real | imag] halves and must be even, got {width}.")
+        raise ValueError(f"head_dim (halves) must be even, got {width}. Set it, or change num_attention_heads.")

@@ -45,20 +45,20 @@ def check_attention(
     check_choice("attention_normalization", normalization, ATTENTION_NORMALIZATIONS)
     if number_field == "real" and (score != "real" or normalization == "split_softmax"):
         raise ValueError(
-            f"attention_score={score!r} with attention_normalization={normalization!r} needs number_field='complex'. "
-            "Use 'real' with 'softmax' or 'probability_amplitude'."
+            "attention_score must be 'real' and attention_normalization not 'split_softmax' with number_field='real', "
+            f"got {score!r} and {normalization!r}"
         )
     if score == "real" and normalization == "split_softmax":
         raise ValueError(
-            "attention_normalization='split_softmax' needs attention_score='modulus' (q k^H) or 'bilinear_modulus' "
-            "(q k^T), got 'real'."
+            "attention_score must be 'modulus' (q k^H) or 'bilinear_modulus' (q k^T) for "
+            "attention_normalization='split_softmax', got 'real'"
         )
 
 
 def check_shared_parts(share_parts: bool, linear_type: str | None) -> None:
     """Raise if ``share_parts`` is combined with a ``linear_type`` that has more matrices than A and B."""
     if share_parts and linear_type in ("conjugate", "widely_linear"):
-        raise ValueError(f"share_parts=True needs linear_type='complex', got {linear_type!r}.")
+        raise ValueError(f"linear_type must be 'complex' with share_parts=True, got {linear_type!r}")
 
 
 # --- scores -------------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def complex_attention(
         parts = torch.softmax(scores, dim=-1).to(value.dtype)
         keep = F.dropout(torch.ones_like(parts[:, :, 0]), dropout)  # one mask for both parts
         weights = CF.join(*(part * keep for part in parts.unbind(-3)))
-        real, imag = CF.split(weights)  # from the returned tensor: gradients with respect to it can be asked for
+        real, imag = CF.split(weights)  # of the returned tensor, so that callers can differentiate by it
         (a, b), (c, d) = CF.split(real @ value), CF.split(imag @ value)
         return CF.join(a - d, b + c).transpose(1, 2), weights
 
@@ -357,7 +357,7 @@ class ComplexMultiheadAttention(HeadedAttention):
     # Tensor parallelism: layers that are split by outputs, and layers that are split by inputs.
     column_parallel: ClassVar[tuple[str, ...]] = ("q_proj", "k_proj", "v_proj")
     row_parallel: ClassVar[tuple[str, ...]] = ("out_proj",)
-    # torch.nn.TransformerEncoder and its layers read these to choose their own fused implementation, never ours.
+    # torch.nn.TransformerEncoder reads these; with them it never replaces this layer by its fused implementation.
     batch_first = True
     in_proj_bias = None
     _qkv_same_embed_dim = False
@@ -386,7 +386,7 @@ class ComplexMultiheadAttention(HeadedAttention):
         features = self.numbers.num_features(embed_dim)
         if num_heads < 1 or features % num_heads:
             raise ValueError(
-                f"num_heads must divide the {features} {number_field} features of width {embed_dim}, got {num_heads}."
+                f"num_heads must divide the {features} {number_field} features of width {embed_dim}, got {num_heads}"
             )
         linear = linear_layer(linear_type, number_field)
         check_shared_parts(share_parts, linear_type)

@@ -37,7 +37,7 @@ def check_relative_attention(normalization: str) -> None:
     if normalization == "split_softmax":
         raise ValueError(
             "attention_normalization must be 'softmax' or 'probability_amplitude' for relative scores, got "
-            "'split_softmax'."
+            "'split_softmax'"
         )
 
 
@@ -65,9 +65,9 @@ def relative_positions(
         ValueError: an odd width, ``clamp_len`` below 1.
     """
     if width % 2:
-        raise ValueError(f"width must be even, got {width}.")
+        raise ValueError(f"width must be even, got {width}")
     if clamp_len is not None and clamp_len < 1:
-        raise ValueError(f"clamp_len must be positive or None, got {clamp_len}.")
+        raise ValueError(f"clamp_len must be positive or None, got {clamp_len}")
     if torch.compiler.is_compiling() or length > _LONGEST_TABLE:
         return _sinusoids(length, width, clamp_len, dtype, device)
     size = max(64, 2 ** (length - 1).bit_length())  # one table for all lengths up to the next power of two
@@ -267,7 +267,10 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         if positions is None:
             positions = relative_positions(size, self.embed_dim, dtype=query.dtype, device=query.device)
         if positions.shape[0] != size + 1:
-            raise ValueError(f"positions must have {size + 1} rows for {size} keys, got {positions.shape[0]}.")
+            raise ValueError(
+                f"positions must have {size + 1} rows for {size} keys, got {positions.shape[0]}. Use "
+                f"relative_positions({size}, {self.embed_dim})."
+            )
         scores = self.relative_scores(query, key, positions)
         attention_mask, is_causal = resolve_causality(self, attention_mask, is_causal, query, key)
         mask = additive_mask(attention_mask, is_causal, length, size, scores)

@@ -26,7 +26,7 @@ __all__ = ["RotaryPositions", "RotaryWordPositions", "rotary_frequencies"]
 def check_rope_theta(rope_theta: float) -> None:
     """Raise unless the base of the frequencies is positive and finite."""
     if not isinstance(rope_theta, int | float) or isinstance(rope_theta, bool) or not 0.0 < rope_theta < math.inf:
-        raise ValueError(f"rope_theta must be positive and finite, got {rope_theta!r}.")
+        raise ValueError(f"rope_theta must be positive and finite, got {rope_theta!r}")
 
 
 def rotary_frequencies(num_features: float, rope_theta: float = 10000.0, device: torch.device | None = None) -> Tensor:
@@ -35,7 +35,7 @@ def rotary_frequencies(num_features: float, rope_theta: float = 10000.0, device:
     return rope_theta ** (-k / num_features)
 
 
-def turns(
+def rotations(
     frequency: Tensor,
     positions: Tensor,
     dtype: torch.dtype,
@@ -88,7 +88,7 @@ class RotaryPositions(nn.Module):
 
     def forward(self, positions: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """Return the factors ``[B, 1, N, 2D]`` of positions ``[B, N]``, for heads ``[B, H, N, 2D]``."""
-        return turns(self.frequencies(positions), positions, dtype, self.num_features, self.attention_factor)
+        return rotations(self.frequencies(positions), positions, dtype, self.num_features, self.attention_factor)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, rope_theta={self.rope_theta}"
@@ -138,7 +138,7 @@ class RotaryWordPositions(TableEmbedding):
         """Return the factors ``[B, 1, N, 2D]`` of tokens ``[B, N]`` at positions ``[B or 1, N]``."""
         self.check_ids(input_ids)
         common = rotary_frequencies(self.num_features, self.rope_theta, input_ids.device)
-        return turns(common + F.embedding(input_ids, self.frequency).double(), positions, dtype)
+        return rotations(common + F.embedding(input_ids, self.frequency).double(), positions, dtype)
 
     def extra_repr(self) -> str:
         return f"{self.num_embeddings}, {self.num_features}, rope_theta={self.rope_theta}"

@@ -98,7 +98,9 @@ def calibrated_weights(
     check_shape("gram", gram, (weight.shape[1],) * 2)
     mean = gram.diagonal().real.mean()
     if not 0.0 < mean.item() < torch.inf:
-        raise ValueError(f"calibration features must be finite and not all zero, got a mean square of {mean.item()}")
+        raise ValueError(
+            f"calibration features must be finite and not all zero, got a mean square of {mean.item()}. Check inputs."
+        )
     damped = gram + damping * mean * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
     found = _feed_back(weight, nearest, damped, granularity)
     errors = [squared_errors(weight - _complex_weight(weights), gram) for weights in (nearest, found)]

@@ -35,9 +35,7 @@ LAYERS: dict[str, type[ComplexLinear]] = {
 def check_rounding(stages: int, granularity: str) -> None:
     """Raise unless ``stages`` is 1 to 3 and ``granularity`` is known."""
     if type(stages) is not int or stages not in range(1, MAX_STAGES + 1):
-        raise ValueError(
-            f"stages must be 1, 2 or 3, got {stages!r}; name the layer in modules_to_not_convert to keep more bits"
-        )
+        raise ValueError(f"stages must be 1, 2 or 3, got {stages!r}. For more bits use modules_to_not_convert.")
     check_choice("granularity", granularity, GRANULARITIES)
 
 
@@ -74,8 +72,7 @@ def packable_weights(parts: Sequence[Tensor], stages: int, granularity: str) -> 
     vanish = largest > 0.0 and not any(scales.any() for _, scales in weights)
     if vanish or not largest <= torch.finfo(SCALE_DTYPE).max:
         raise ValueError(
-            f"weights must fit float16 scales, got {largest:.3g}. Rescale them, or name the layer in "
-            "modules_to_not_convert."
+            f"weights must fit float16 scales, got {largest:.3g}. Rescale them, or use modules_to_not_convert."
         )
     return weights
 
@@ -359,8 +356,6 @@ def check_packable(layer: nn.Module) -> str:
     if linear_type is None or not isinstance(layer, ComplexLinear):
         raise ValueError(f"layer must be one of {', '.join(LAYERS)}, got {type(layer).__name__}")
     if layer.share_parts:
-        raise ValueError(
-            "share_parts must be False to quantize a layer, got True. Name the layer in modules_to_not_convert."
-        )
+        raise ValueError("share_parts must be False to quantize a layer, got True. Use modules_to_not_convert.")
     check_plain(layer.children(), "packing")
     return linear_type

@@ -40,7 +40,7 @@ def check_moduli(min_modulus: float, max_modulus: float) -> None:
     """Raise unless moduli in this range give a stable, trainable recurrence in float32."""
     if not SMALLEST_MODULUS <= min_modulus <= max_modulus <= LARGEST_MODULUS:
         valid = f"{SMALLEST_MODULUS} <= min_modulus <= max_modulus <= {LARGEST_MODULUS}"
-        raise ValueError(f"moduli must be positive, {valid} for stability, got {min_modulus} and {max_modulus}")
+        raise ValueError(f"moduli must be positive, with {valid}, got {min_modulus} and {max_modulus}")
 
 
 class DiagonalRecurrence(FullPrecision):

@@ -45,7 +45,7 @@ def _amplitude(square: Tensor) -> Tensor:
     return square / (1.0 + square)
 
 
-# A real gate computes one real value from the parts of z and squashes it, by a sigmoid unless SQUASHINGS says else.
+# A real gate computes one real value from the parts of z and squashes it, by a sigmoid unless SQUASHINGS has another.
 READINGS: dict[str, Callable[[Tensor, Tensor, Tensor | None], Tensor]] = {
     "real_part": _real_part,
     "projected": _projection,
@@ -123,7 +123,7 @@ def check_cell(rnn_type: str, gate: str, activation: str, number_field: str = "c
     """Check as ``check_recurrent``, and raise for a gate of a cell without gates."""
     check_recurrent(gate, activation, number_field)
     if rnn_type not in GATED_CELLS and gate != "split":
-        raise ValueError(f"gate={gate!r} has no effect with rnn_type={rnn_type!r}; leave it at 'split'")
+        raise ValueError(f"gate must be 'split' with rnn_type={rnn_type!r}, got {gate!r}")
 
 
 def times(gate: Tensor, z: Tensor) -> Tensor:

@@ -129,7 +129,7 @@ class _RealRecurrent(Stepwise):
         keep = mask.to(torch.bool)
         lengths = keep.sum(time)
         if empty := (lengths == 0).nonzero().flatten().tolist():
-            raise ValueError(f"mask must have a real step in every row, got none in {empty}; drop empty sequences")
+            raise ValueError(f"mask must have a real step in every row, got none in {empty}. Remove empty sequences.")
         order, back = real_first(keep, time)
         packed = pack_padded_sequence(
             reorder(input, order, time), lengths.cpu(), batch_first=self.batch_first, enforce_sorted=False
