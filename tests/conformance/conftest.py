@@ -40,7 +40,9 @@ NAME_TABLES = {
 }
 # Of 25 ways to compare sdpa with eager attention: every pair of dtype, side of padding, mask and kernels, and weights.
 SDPA_PAIRS = ("00", "07", "09", "14", "18", "21", "24")
-# Checks of files and names, which tests/invariants makes for every variant: they run on one class per group of models.
+DEFAULT_SDPA_PAIRS = ("00", "21")
+# Checks of files, names and training, which tests/invariants makes for every variant: in the full set, and those of
+# files and names on one class per group of models.
 FILES_AND_NAMES = frozenset(
     f"test_{name}"
     for name in (
@@ -159,8 +161,15 @@ def _is_slow(test_class: type, name: str, is_first: bool) -> bool:
     return name in FILES_AND_NAMES and not is_first
 
 
+def _is_covered(name: str) -> bool:
+    """Return whether faster tests of the default set check the same for every model."""
+    if name.startswith("test_eager_matches_sdpa_inference_"):
+        return name.split("_")[5] not in DEFAULT_SDPA_PAIRS
+    return name in FILES_AND_NAMES or name == "test_training_overfit"
+
+
 def pytest_collection_modifyitems(items):
-    """Mark all but the first class of each group of models ``full``, and tests that repeat others ``slow``."""
+    """Mark all but the first class of each group of models and covered tests ``full``, repetitions ``slow``."""
     first: dict[object, type] = {}
     for item in items:
         if HERE not in item.path.parents or item.cls is None:
@@ -175,5 +184,5 @@ def pytest_collection_modifyitems(items):
         )
         if _is_slow(item.cls, item.name, is_first):
             item.add_marker(pytest.mark.slow)
-        elif not is_first:
+        elif not is_first or _is_covered(item.name):
             item.add_marker(pytest.mark.full)
