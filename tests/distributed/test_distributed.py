@@ -11,10 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import pipeline
 
-from complex_transformers import build_tokenizer
-from families import Case
 from launcher import run
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without distributed")
@@ -113,42 +110,3 @@ def test_streams(tmp_path_factory: pytest.TempPathFactory) -> None:
             assert double[run_name][name] == pytest.approx(expected[name], rel=2e-3), (run_name, name)
         assert expected["resumed_equal"], run_name
         assert double[run_name]["resumed_equal"], run_name
-
-
-WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-SOURCES = [" ".join(WORDS[(first + 3 * step) % 10] for step in range(2 + first % 5)) for first in range(10)]
-TARGETS = [" ".join(reversed(source.split())) for source in SOURCES]
-
-
-@pytest.fixture(scope="module")
-def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that has learned ten sentences by heart, saved with its tokenizer."""
-    tokenizer = build_tokenizer([*SOURCES, *TARGETS], "bpe", vocab_size=300, append_eos=True)
-    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")}
-    sizes = {"vocab_size": len(tokenizer), "hidden_size": 32, "decoder_start_token_id": tokenizer.bos_token_id}
-    model = Case("complex_seq2seq", "modulus").without_dropout(**sizes, **ids)
-    source, target = (tokenizer(texts, padding=True, return_tensors="pt") for texts in (SOURCES, TARGETS))
-    labels = target["input_ids"].masked_fill(target["attention_mask"] == 0, -100)
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for _ in range(150):
-        model(**source, labels=labels).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    path = tmp_path_factory.mktemp("translator")
-    model.save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return path
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-def test_same_translations_wherever_they_are_made(translator: Path, tmp_path: Path, dtype: str) -> None:
-    here = pipeline("complex-text2text", model=str(translator), dtype=dtype)(SOURCES, num_beams=3)
-    assert [answer[0]["generated_text"] for answer in here] == TARGETS
-    texts = translator / "texts.txt"
-    texts.write_text("\n".join(SOURCES), encoding="utf-8")
-    for processes in (1, 2):
-        run("serve_worker.py", translator, dtype, texts, tmp_path / f"{processes}-", processes=processes)
-    answers = sorted(tmp_path.iterdir())
-    assert [path.name for path in answers] == ["1-0.json", "2-0.json", "2-1.json"]
-    assert all(json.loads(path.read_text()) == TARGETS for path in answers)

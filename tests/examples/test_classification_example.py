@@ -165,14 +165,6 @@ def test_options_that_a_network_lacks_are_named(
         run(CLASSIFICATION, "--train_file", train, *arguments)
 
 
-def test_labels_and_texts_that_look_like_numbers_stay_strings(run: Callable[..., Any], tmp_path: Path) -> None:
-    rows = [(f"{n:03d}", label) for n in range(40) for label in [("01", "1", "None")[n % 3]]]
-    run(CLASSIFICATION, "--train_file", write(tmp_path / "train.csv", rows), *TINY, *ONE_EPOCH)
-    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
-    assert sorted(model.config.label2id) == ["01", "1", "None"]
-    assert "007" in AutoTokenizer.from_pretrained(tmp_path / "out").get_vocab()
-
-
 def test_bad_classification_data_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
     rows = make_rows(20, seed=1)
     train = write(tmp_path / "train.csv", rows)
@@ -201,20 +193,6 @@ def test_bad_classification_data_is_refused(run: Callable[..., Any], tmp_path: P
     )
     with pytest.raises(FileNotFoundError, match=r"absent\.csv"):
         run(CLASSIFICATION, "--train_file", "absent.csv")
-
-
-def test_parts_that_share_texts(run: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = make_rows(40, seed=1)
-    train = write(tmp_path / "train.csv", rows)
-    copies = [(rows[0][0].upper(), rows[0][1]), (rows[1][0] + " ", rows[1][1])]  # case and spaces do not count
-    test = write(tmp_path / "test.csv", [*make_rows(10, seed=2), *copies])
-    arguments = [CLASSIFICATION, "--train_file", train, "--test_file", test, *TINY, *ONE_EPOCH]
-    with pytest.raises(ValueError, match=r"2 row\(s\) of the train .* also in the test data\. Use overlap='drop'"):
-        run(*arguments)
-    assert run(*arguments, "--overlap", "drop")["rows"] == {"train": 34, "validation": 4, "test": 12}
-    assert "2 row(s) of the train data" in capsys.readouterr().out
-    assert run(*arguments, "--overlap", "allow")["rows"] == {"train": 36, "validation": 4, "test": 12}
-    assert "also in the test data: kept" in capsys.readouterr().out
 
 
 def test_copies_of_a_text_stay_on_one_side_of_the_split() -> None:

@@ -128,13 +128,6 @@ def test_positions(head):
         model(**{**target_of(head), "inputs_embeds": embeds, "position_ids": places})
 
 
-@pytest.mark.parametrize("embedding_type", ["word", "complex_vanilla"])
-def test_positions_that_an_embedding_does_not_have(embedding_type):
-    model = ct.ComplexFastTextModel(ct.ComplexFastTextConfig(**TEXT, embedding_type=embedding_type))
-    with pytest.raises(ValueError, match=f"position_ids must be None for embedding_type='{embedding_type}'"):
-        model(torch.tensor([[4, 5]]), position_ids=torch.tensor([[1, 2]]))
-
-
 @every_head
 def test_masks_of_other_axes(head):
     ones = torch.ones(2, 6, dtype=torch.long)
@@ -245,19 +238,6 @@ def test_no_label_is_a_loss_of_0_with_a_graph(head, num_items):
     model.zero_grad()
     assert grads
     assert all(grad.isfinite().all() for grad in grads)
-
-
-@every_labelled
-def test_the_loss_is_the_mean_over_labels(head):
-    if "ForSequence" in HEADS[head][1] or "ForAudio" in HEADS[head][1] or head == "ctc":
-        return
-    inputs, labels = inputs_of(head), labels_of(head)
-    for value in labels.values():
-        value[0, -1] = -100
-    count = (labels["labels"][:, 1 if "language" in head else 0 :] != -100).sum()
-    mean = build(head)(**inputs, **labels).loss
-    torch.testing.assert_close(mean, build(head)(**inputs, **labels, num_items_in_batch=count).loss)
-    torch.testing.assert_close(mean, 2 * build(head)(**inputs, **labels, num_items_in_batch=2 * count).loss)
 
 
 @every_head

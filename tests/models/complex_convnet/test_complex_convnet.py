@@ -10,7 +10,7 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 from torch import nn
 
-from complex_transformers import ComplexConvNetConfig, ComplexConvNetForImageClassification, ComplexConvNetModel
+from complex_transformers import ComplexConvNetConfig, ComplexConvNetForImageClassification
 from complex_transformers.analysis import count_parameters
 from complex_transformers.nn import equal_parameter_widths
 
@@ -186,36 +186,6 @@ def test_images_that_are_none():
     ):
         with pytest.raises(error, match=words):
             model(wrong)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"hidden_act": "split_relu", "norm_type": "whitening"},
-        {"block": "residual", "norm_type": "batch"},
-        {"number_field": "real"},
-    ],
-    ids=str,
-)
-def test_a_batch_is_learned(changes):
-    torch.manual_seed(0)
-    model = ComplexConvNetForImageClassification(ComplexConvNetConfig(**{**SIZES, "num_filters": [16]}, **changes))
-    pixels, labels = torch.rand(12, *PIXELS[1:]), torch.arange(12) % 3
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(200):
-        loss = model(pixels, labels=labels).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert loss < 0.05
-
-
-def test_the_model_alone_says_its_last_channels():
-    model = ComplexConvNetModel(ComplexConvNetConfig(**SIZES))
-    out = model(torch.rand(PIXELS), output_hidden_states=True)
-    assert out.last_hidden_state.shape[1:] == model.config.feature_shape == out.hidden_states[-1].shape[1:]
-    assert torch.equal(out.pooler_output, out.last_hidden_state.flatten(1))
 
 
 def test_pixels_that_are_complex():

@@ -15,7 +15,6 @@ from complex_transformers import (
 )
 from complex_transformers.models.base.positions import token_positions
 from complex_transformers.models.complex_llama import modeling_complex_llama
-from complex_transformers.nn import WidelyLinear
 from families import CASES, CLASSIFIER
 from oracles import assert_close, bias, r, softmax, weight, z
 from refusals import refused
@@ -108,54 +107,6 @@ def test_padded_logits_and_texts_are_those_of_llama(changes):
     written = twin.generate(ids, attention_mask=mask, **GREEDY)
     assert written.tolist() == model.generate(ids, attention_mask=mask, **GREEDY).tolist()
     assert len({tuple(row) for row in written[:, 7:].tolist()}) == 3
-
-
-# --- every Llama is a network of the complex field -------------------------------------------------------------------
-
-
-def lifted(model, **changes):
-    """The complex network of widely linear layers that computes what Llama does."""
-    sizes = {**SIZES, "norm_scale": "stored", "gate_product": "parts", "linear_type": "widely_linear"}
-    scale = model.model.layers[0].self_attn.scaling
-    twin = ComplexLlamaForCausalLM(ComplexLlamaConfig(**{**sizes, **changes, "attention_scale": scale})).eval()
-    modules = dict(model.named_modules())
-    with torch.no_grad():
-        for name, layer in twin.named_modules():
-            if not isinstance(layer, WidelyLinear):
-                continue
-            real = modules[name]
-            if name.endswith(("q_proj", "k_proj", "v_proj")):
-                real.weight.copy_(real.weight[order(model, real.out_features)])
-                if real.bias is not None:
-                    real.bias.copy_(real.bias[order(model, real.out_features)])
-            if name.endswith("o_proj"):
-                real.weight.copy_(real.weight[:, order(model, real.in_features)])
-            parent, _, leaf = name.rpartition(".")
-            setattr(twin.get_submodule(parent), leaf, WidelyLinear.from_real(real))
-        weights = model.state_dict()
-        for name, parameter in twin.named_parameters():
-            if name.replace("lm_head.projection", "lm_head") in weights and "proj.bias" not in name:
-                parameter.copy_(weights[name.replace("lm_head.projection", "lm_head")])
-    return twin
-
-
-def order(model, width):
-    """Rows of heads of halves as rows of halves of heads: all real parts, then all imaginary ones."""
-    head = model.config.head_dim
-    return torch.arange(width).view(-1, 2, head // 2).transpose(0, 1).flatten()
-
-
-@torch.no_grad()
-@every_setting
-def test_a_lifted_llama_writes_what_llama_writes(changes):
-    model = llama(**changes)
-    ids = torch.randint(0, 40, (2, 9))
-    expected = model(ids).logits
-    texts = model.generate(ids, **GREEDY)
-    twin = lifted(model, **changes)
-    torch.testing.assert_close(twin(ids).logits, expected, rtol=1e-4, atol=1e-4)
-    assert twin.generate(ids, **GREEDY).tolist() == texts.tolist()
-    assert all(layer.matrix is None for layer in twin.modules() if isinstance(layer, WidelyLinear))
 
 
 # --- one text in complex128 ------------------------------------------------------------------------------------------

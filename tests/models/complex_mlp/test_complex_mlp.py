@@ -12,7 +12,6 @@ from complex_transformers import (
     ComplexMLPConfig,
     ComplexMLPForImageClassification,
     ComplexMLPForSequenceClassification,
-    ComplexMLPModel,
 )
 from complex_transformers.analysis import count_parameters
 from complex_transformers.nn import ComplexLinear, RealInputLinear, equal_parameter_widths, parameter_budget_width
@@ -256,40 +255,6 @@ def test_images_that_are_none():
     for labels, words in ((torch.tensor([0, 3]), "got 3"), (torch.tensor([0]), "got")):
         with pytest.raises(ValueError, match=words):
             model(pixels, labels=labels)
-
-
-@pytest.mark.parametrize("changes", [{}, {"hidden_act": "modulus"}, {"number_field": "real"}], ids=str)
-def test_a_batch_is_learned(changes):
-    torch.manual_seed(0)
-    model = ComplexMLPForImageClassification(ComplexMLPConfig(**SIZES, hidden_sizes=[32, 32], **changes))
-    pixels, labels = torch.rand(24, 2, 3, 4), torch.arange(24) % 3
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(300):
-        loss = model(pixels, labels=labels).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert loss < 0.05
-    assert torch.equal(model(pixels).logits.argmax(-1), labels)
-
-
-def test_layers_may_be_replaced():
-    """As LoRA and quantisation do."""
-    model, pixels = build(), torch.rand(2, 2, 3, 4)
-    expected = model(pixels).logits
-    for layer in model.model.layers:
-        for name in ("real", "imag"):
-            plain = getattr(layer.dense, name)
-            setattr(layer.dense, name, nn.Sequential(plain) if layer is not model.model.layers[0] else plain)
-    torch.testing.assert_close(model(pixels).logits, expected)
-
-
-def test_the_model_alone_says_its_last_features():
-    model = ComplexMLPModel(ComplexMLPConfig(**SIZES, hidden_sizes=[8, 6]))
-    out = model(torch.rand(2, 2, 3, 4), output_hidden_states=True)
-    assert out.pooler_output.shape == (2, 6)
-    assert torch.equal(out.last_hidden_state, out.pooler_output)
-    assert torch.equal(out.hidden_states[-1], out.pooler_output)
 
 
 def test_pixels_that_are_complex():

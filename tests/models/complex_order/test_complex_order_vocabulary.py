@@ -11,15 +11,6 @@ from refusals import refused
 TIED_WORDS = {"embedding_type": "word", "tie_word_embeddings": True}
 
 
-def test_resizing_to_a_multiple_and_not_at_all():
-    model = Case("complex_order", "words").build()
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    model.resize_token_embeddings(30)
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
-    table = model.resize_token_embeddings(41, pad_to_multiple_of=16)
-    assert table.num_embeddings == model.config.vocab_size == model.lm_head.projection.out_features == 48
-
-
 def test_tokens_of_the_configuration_stay_words():
     model = Case("complex_order", "words").build(pad_token_id=7)
     before = {name: value.clone() for name, value in model.state_dict().items()}

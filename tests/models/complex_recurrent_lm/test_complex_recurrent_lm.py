@@ -286,29 +286,6 @@ def test_a_head_without_a_bias_is_one_whose_bias_is_zero(changes):
     assert model.resize_token_embeddings(15).num_embeddings == model(texts()).logits.shape[-1] == 15
 
 
-def test_the_real_field_is_a_plain_lstm():
-    class Plain(nn.Module):
-        """The language model of PyTorch's examples."""
-
-        def __init__(self):
-            super().__init__()
-            self.encoder = nn.Embedding(12, 8)
-            self.rnn = nn.LSTM(8, 6, 2, batch_first=True)
-            self.decoder = nn.Linear(6, 12)
-
-        def forward(self, ids):
-            return self.decoder(self.rnn(self.encoder(ids))[0])
-
-    plain, model = Plain().eval(), make(torch.float32, **REAL)
-    state = {"model.embed_tokens.weight": plain.encoder.weight}
-    for name, value in plain.rnn.named_parameters():
-        kind, layer = name.rsplit("_l", 1)
-        state[f"model.layers.{layer}.rnn.{kind}_l0"] = value
-    state |= {f"lm_head.projection.{name}": value for name, value in plain.decoder.named_parameters()}
-    model.load_state_dict(state)
-    torch.testing.assert_close(model(texts()).logits, plain(texts()), rtol=0, atol=1e-5)
-
-
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 

@@ -44,8 +44,3 @@ def test_a_mask_must_cover_the_stream():
     message = r"all tokens read so far and the new ones\] = \(2, 8\), got \(2, 3\)"
     with pytest.raises(ValueError, match=message):
         model(ids[:, 5:], attention_mask=torch.ones(2, 3), cache=memory)
-
-
-def test_a_cache_of_a_fixed_length_is_refused():
-    with pytest.raises(ValueError, match="cache_implementation"):
-        build().generate(words(5), max_new_tokens=2, cache_implementation="static")

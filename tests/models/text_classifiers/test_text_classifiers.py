@@ -9,7 +9,7 @@ from small_classifiers import CLASSIC, EMBEDDINGS, FIELDS, TEXTS, WORDS, classif
 from torch.nn import functional as F
 from transformers import TrainingArguments
 
-from complex_transformers import ComplexTrainer, decay_parameter_names, write_model_card
+from complex_transformers import ComplexTrainer, write_model_card
 from complex_transformers.nn import from_complex
 from families import CASES
 
@@ -68,19 +68,6 @@ def test_widths_of_outputs(family, changes, hidden, pooled, recorded, field):
     torch.testing.assert_close(out.hidden_states[0], embeds * mask.unsqueeze(-1))
     if family in ("complex_text_cnn", "complex_text_rnn"):
         assert not out.last_hidden_state[mask == 0].any()
-
-
-@pytest.mark.parametrize(
-    ("problem", "labels", "loss"),
-    [
-        ("single_label_classification", torch.tensor([0, 2]), F.cross_entropy),
-        ("multi_label_classification", torch.rand(2, 3), F.binary_cross_entropy_with_logits),
-        ("regression", torch.randn(2, 3), F.mse_loss),
-    ],
-)
-def test_losses(problem, labels, loss):
-    out = classifier("complex_fasttext", problem_type=problem)(input_ids=text(4, batch=2), labels=labels)
-    torch.testing.assert_close(out.loss, loss(out.logits, labels))
 
 
 @every_family
@@ -143,15 +130,6 @@ def test_what_a_family_does_not_have_is_not_in_its_card(tmp_path, family):
     body = write_model_card(tmp_path, classifier(family)).read_text()
     assert "heads" not in body
     assert ("layer(s)" in body) == (family in ("complex_text_rnn", "complex_text_gcn"))
-
-
-@every_family
-def test_angles_norms_and_biases_are_not_decayed(family):
-    module = classifier(family, phase="learned", damping="learned")
-    decayed = set(decay_parameter_names(module))
-    for name, _ in module.named_parameters():
-        angle = name.endswith(("frequency", "phase", "damping"))
-        assert (name not in decayed) == (angle or "bias" in name or "norm" in name), name
 
 
 def test_trainer_gives_the_graph_to_the_model(tmp_path):
