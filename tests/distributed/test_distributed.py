@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Two and four processes train (DDP, FSDP2, gradient accumulation) and answer as one does."""
+"""Two and four processes train (DDP, FSDP2, gradient accumulation) as one does."""
 
 from __future__ import annotations
 

@@ -54,7 +54,8 @@ def test_numbers_out_of_their_range(family):
         wrong = [33] if "list" in str(CONFIGS[family].__dataclass_fields__[name].type) else 33
         refuse(family, {name: wrong}, name, "halves", "33")
     for name in floats:
-        refuse(family, {name: -0.1}, name, "-0.1")
+        for wrong in (-0.1, float("nan"), float("inf")):
+            refuse(family, {name: wrong}, name, str(wrong))
         if name.endswith(("_prob", "_dropout", "_smoothing")):
             refuse(family, {name: 1.0}, name, "[0, 1)", "1.0")
         elif name not in ("alpha", "frequency_scale", "time_noise"):

@@ -308,9 +308,6 @@ REFUSED = [
     ({"embedding_type": "complex_order"}, "embedding_type must be 'word' for position_type='rotary'"),
     ({"num_key_value_heads": 3}, "num_key_value_heads must divide num_attention_heads=4, got 3"),
     ({"head_dim": 7}, "even"),
-    ({"norm_position": "post"}, r"norm_position must be one of \['both', 'output', 'pre'\], got 'post'"),
-    ({"qk_norm": "heads"}, r"qk_norm must be one of \['all_heads'\], got 'heads', or True or False"),
-    ({"attn_logit_softcapping": 0.0}, "attn_logit_softcapping must be positive, got 0.0"),
     (
         {"attn_logit_softcapping": 9.0, "attention_score": "modulus", "attention_normalization": "split_softmax"},
         "attn_logit_softcapping needs attention_normalization='softmax'",
@@ -320,10 +317,8 @@ REFUSED = [
     ({**REAL, "linear_type": "widely_linear"}, "linear_type='widely_linear' needs number_field='complex'"),
     ({**REAL, "gate_product": "conj"}, "gate_product='conj' needs number_field='complex'"),
     ({**REAL, "norm_scale": "modulus"}, "norm_scale='modulus' needs number_field='complex'"),
-    ({"sliding_window": 0}, "sliding_window must be positive, got 0"),
     ({"layer_types": ["sliding_attention"] * 2}, "sliding_window must be set for layer_types"),
     ({"layer_types": ["chunked_attention"] * 2}, "layer_types must be one of .*, got 'chunked_attention'"),
-    ({"max_position_embeddings": 0}, "max_position_embeddings must be positive, got 0"),
     ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "tie_word_embeddings=True needs lm_readout"),
 ]
 

@@ -169,13 +169,9 @@ def test_widths_and_their_last():
         ({"hidden_sizes": [0, 8]}, r"non-empty list of positive widths, got \[0, 8\]"),
         ({"hidden_sizes": [8, 7]}, r"must be even, got 7"),
         ({"hidden_sizes": [8, 12], "hidden_size": 8}, "must be the last of hidden_sizes"),
-        ({"image_size": 0}, "image_size must be a positive number or"),
         ({"image_size": [3, 4, 5]}, r"got \[3, 4, 5\]"),
-        ({"num_channels": 0}, "num_channels must be positive, got 0"),
         ({"norm_type": "whitening"}, "norm_type must be one of"),
-        ({"input_transform": "dct"}, "input_transform must be one of"),
         ({"vocab_size": 0, "bag_of_words": "count"}, "vocab_size must be positive, got 0"),
-        ({"bag_of_words": "tf-idf"}, "bag_of_words must be one of"),
         ({"number_field": "real", "readout": "squared_modulus"}, "needs number_field='complex'"),
     ],
 )
