@@ -47,11 +47,6 @@ def double(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return train(tmp_path_factory.mktemp("double"), processes=2, heads=heads_in(request))
 
 
-@pytest.fixture(scope="module")
-def four(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    return train(tmp_path_factory.mktemp("four"), processes=4, heads=("mlm", "llama"))
-
-
 # An encoder, an encoder-decoder, a bag of words, a recurrence, a decoder, a memory; others are divided as these are.
 OTHERS = ("classification", "cnn", "gcn", "mlp", "convnet", "quantum")
 HEADS = pytest.mark.parametrize(
@@ -86,17 +81,6 @@ def test_fsdp2(single: dict[str, dict[str, Any]], double: dict[str, dict[str, An
     result = double[f"{head}-sharded"]
     assert result["sharded"]
     assert_same_training(result, single[f"{head}-sharded"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("head", ["mlm", "llama"])
-def test_four_processes(single: dict[str, dict[str, Any]], four: dict[str, dict[str, Any]], head: str) -> None:
-    for accumulation in (1, 2):
-        result = four[f"{head}-{accumulation}"]
-        assert result["world_size"] == 4
-        assert_same_training(result, single[f"{head}-1"])
-    assert four[f"{head}-sharded"]["sharded"]
-    assert_same_training(four[f"{head}-sharded"], single[f"{head}-sharded"])
 
 
 @pytest.mark.slow

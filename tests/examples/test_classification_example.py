@@ -17,11 +17,8 @@ from complex_transformers.recipes.datasets.text_files import split_by_label
 CLASSIFICATION = "text-classification/run_classification.py"
 
 
-OTHER_FORMATS = [pytest.param(ending, marks=pytest.mark.full) for ending in ("csv", "json", "jsonl.gz")]
-
-
-@pytest.mark.parametrize("ending", ["tsv.gz", *OTHER_FORMATS])
-def test_classification_reads_every_format(run: Callable[..., Any], tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize("ending", ["tsv.gz", pytest.param("json", marks=pytest.mark.full)])
+def test_classification_reads_a_table(run: Callable[..., Any], tmp_path: Path, ending: str) -> None:
     rows = make_rows(60, seed=1)
     train = write(tmp_path / f"train.{ending}", rows)
     test = write(tmp_path / f"test.{ending}", make_rows(20, seed=2))
@@ -170,29 +167,16 @@ def test_bad_classification_data_is_refused(run: Callable[..., Any], tmp_path: P
     train = write(tmp_path / "train.csv", rows)
     empty = write(tmp_path / "empty.csv", [*rows[:5], ("  ", "good")])
     other = write(tmp_path / "other.csv", [("a film", "dull")])
-    sentences = write(tmp_path / "sentences.csv", rows, ("sentence", "label"))
-    classes = write(tmp_path / "classes.csv", rows, ("text", "class"))
     assert_refused(
         lambda *arguments: run(CLASSIFICATION, *arguments),
         ([], "exactly one of dataset_name and train_file"),
-        (["--train_file", write(tmp_path / "train.txt", rows)], r"ending of .*train\.txt must be one of \['csv'"),
         (["--train_file", empty], "text must be a string or number, got '  ' in row 5 of the train data"),
         (["--train_file", train, "--validation_file", other], r"validation data has labels \['dull'\]"),
         (["--train_file", train, "--validation_split", "0"], r"validation_split=0\.0 of 20 rows leaves a split empty"),
         (["--train_file", train, "--validation_split", "1.5"], "larger than population"),
     )
-    assert_refused(
-        lambda *arguments: run(CLASSIFICATION, *arguments),
-        (
-            ["--train_file", sentences],
-            r"(?s)one column 'text', got \['sentence'.*while reading .*sentences\.csv",
-        ),
-        (["--train_file", classes], r"one column 'label', got \['text'"),
-        (["--train_file", train, "--text_column", "words"], r"one column 'words', got \['text'"),
-        error=KeyError,
-    )
-    with pytest.raises(FileNotFoundError, match=r"absent\.csv"):
-        run(CLASSIFICATION, "--train_file", "absent.csv")
+    with pytest.raises(KeyError, match=r"one column 'words', got \['text'"):
+        run(CLASSIFICATION, "--train_file", train, "--text_column", "words")
 
 
 def test_copies_of_a_text_stay_on_one_side_of_the_split() -> None:

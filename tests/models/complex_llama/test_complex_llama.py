@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from transformers import DataCollatorWithFlattening, LlamaConfig, LlamaForCausalLM
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from complex_transformers import (
     ComplexLlamaConfig,
@@ -378,3 +379,52 @@ def test_positions_from_outside_turn_as_those_of_llama():
     for positions in (torch.arange(6)[None], torch.arange(7, 13)[None], torch.tensor([[0, 2, 4, 6, 8, 10]] * 2)):
         given = {"attention_mask": mask, "position_ids": positions}
         assert_equal(twin(ids, **given).logits, model(ids, **given).logits)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("score", ["modulus", "real"])
+def test_a_window_hides_what_is_further_back(score):
+    """In a network of one layer a token depends on the last tokens alone; in all fields, and with a cache."""
+    config = ComplexLlamaConfig(**{**SIZES, "num_hidden_layers": 1}, sliding_window=3, attention_score=score)
+    model = ComplexLlamaForCausalLM(config).eval()
+    ids = torch.randint(1, 40, (1, 8))
+    expected = model(ids).logits[:, -1]
+    changed = ids.clone()
+    changed[:, :5] = (changed[:, :5] + 1) % 40
+    assert_equal(model(changed).logits[:, -1], expected)
+    changed[:, 5] = (changed[:, 5] + 1) % 40
+    assert (model(changed).logits[:, -1] - expected).abs().max() > 1e-3
+    first = model(ids[:, :6], use_cache=True)
+    assert_equal(model(ids[:, 6:], cache=first.cache).logits[:, -1], expected)
+    assert first.cache.layers[0].keys.shape[-2] <= 3
+
+
+SCALED = {
+    "linear": {"factor": 3.0},
+    "dynamic": {"factor": 2.0},
+    "yarn": {"factor": 4.0, "original_max_position_embeddings": 16},
+    "longrope": {
+        "short_factor": [1.0, 1.1, 1.2, 1.3],
+        "long_factor": [1.0, 2.0, 4.0, 8.0],
+        "factor": 4.0,
+        "original_max_position_embeddings": 16,
+    },
+    "llama3": {
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 16,
+    },
+}
+
+
+@pytest.mark.parametrize("rope_type", SCALED)
+@pytest.mark.parametrize("length", [8, 64])
+def test_scaled_rotary_positions_are_those_of_transformers(rope_type, length):
+    """Cosines and sines, the attention factor included, before and beyond the original length."""
+    sizes = {**SIZES, "max_position_embeddings": 32}
+    sizes["rope_parameters"] = {"rope_type": rope_type, "rope_theta": 500.0, **SCALED[rope_type]}
+    positions = torch.arange(length)[None]
+    cos, sin = LlamaRotaryEmbedding(LlamaConfig(**sizes))(torch.zeros(1), positions)
+    found = ComplexLlamaForCausalLM(ComplexLlamaConfig(**sizes)).model.rotary(positions)[:, 0]
+    torch.testing.assert_close(found, torch.cat([cos[..., :4], sin[..., :4]], -1), rtol=0, atol=5e-6)

@@ -154,8 +154,6 @@ def test_configurations_that_there_are_not():
         ({"share_parts": True, "linear_type": "conjugate"}, "share_parts=True needs linear_type='complex'"),
         ({**REAL, "linear_type": "widely_linear"}, "linear_type='widely_linear' needs number_field='complex'"),
         ({"linear_type": "real"}, "linear_type='real' needs number_field='real'"),
-        ({"type_vocab_size": 0}, "type_vocab_size must be positive, got 0"),
-        ({"attention_scale": 0.0}, "attention_scale must be positive, got 0.0"),
     ):
         refused(words, ComplexOrderConfig, error=Exception, **options)
     twin = ComplexOrderConfig(**BERT, linear_type="widely_linear").real_twin()

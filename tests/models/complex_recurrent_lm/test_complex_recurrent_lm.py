@@ -386,8 +386,6 @@ def test_caches_that_do_not_fit():
         RecurrentCache(model.config).load_state_dict(broken)
     with pytest.raises(TypeError, match="must be a RecurrentCache, got tuple"):
         model(texts(), cache=(1, 2))
-    with pytest.raises(ValueError, match=r"cache_implementation"):
-        model.generate(texts(), max_new_tokens=2, cache_implementation="static")
 
 
 @pytest.mark.parametrize(
