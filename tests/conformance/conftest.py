@@ -60,7 +60,7 @@ FILES_AND_NAMES = frozenset(
     )
 )
 # An old keyword that Transformers itself translates: one class shows that it passes.
-OLD_KEYWORD_CLASS = ("test_conformance_complex_order", "RealTiedConformanceTest")
+OLD_KEYWORD_CLASS = "RealTiedComplexOrderConformanceTest"
 
 
 def _suite_folder() -> Path:
@@ -156,8 +156,7 @@ def _is_slow(test_class: type, name: str, is_first: bool) -> bool:
     if name.startswith("test_eager_matches_sdpa_inference_"):
         return name.split("_")[5] not in (SDPA_PAIRS if _has_two_attentions(test_class) else SDPA_PAIRS[:1])
     if name == "test_training_overfit":
-        first = getattr(test_class, "overfit_in_default_set", True)
-        return getattr(test_class, "is_further_variant", False) or not first
+        return not is_first
     return name in FILES_AND_NAMES and not is_first
 
 
@@ -175,8 +174,7 @@ def pytest_collection_modifyitems(items):
         if HERE not in item.path.parents or item.cls is None:
             continue
         if item.name == "test_bc_torch_dtype":
-            one = (item.path.stem, item.cls.__name__) == OLD_KEYWORD_CLASS
-            item.add_marker(pytest.mark.full if one else pytest.mark.slow)
+            item.add_marker(pytest.mark.full if item.cls.__name__ == OLD_KEYWORD_CLASS else pytest.mark.slow)
             continue
         further = item.get_closest_marker("full") or getattr(item.cls, "is_further_variant", False)
         is_first = (

@@ -15,6 +15,7 @@ from complex_transformers import (
 )
 from complex_transformers.analysis import count_parameters
 from complex_transformers.nn import ComplexLinear, RealInputLinear, equal_parameter_widths, parameter_budget_width
+from oracles import bias, weight
 
 SIZES = {"num_channels": 2, "image_size": [3, 4], "num_labels": 3}
 ACTIVATIONS = {
@@ -35,13 +36,6 @@ def build(seed=0, **changes):
     return model.eval()
 
 
-def complex_of(layer):
-    """W and b of a layer as complex128."""
-    weight = layer.real.weight.detach().double().numpy() + 1j * layer.imag.weight.detach().double().numpy()
-    real, imag = layer.bias.detach().double().numpy().reshape(2, -1)
-    return weight, real + 1j * imag
-
-
 @pytest.mark.parametrize("readout", READOUTS)
 @pytest.mark.parametrize("hidden_act", ACTIVATIONS)
 def test_the_network_is_that_of_the_equations(hidden_act, readout):
@@ -49,10 +43,9 @@ def test_the_network_is_that_of_the_equations(hidden_act, readout):
     pixels = torch.randn(5, 2, 3, 4)
     z = pixels.double().numpy().reshape(5, 24).astype(complex)
     for layer in model.model.layers:
-        weight, bias = complex_of(layer.dense)
-        z = ACTIVATIONS[hidden_act](z @ weight.T + bias)
-    weight, bias = complex_of(model.classifier.projection)
-    expected = READOUTS[readout](z @ weight.T + bias)
+        z = ACTIVATIONS[hidden_act](z @ weight(layer.dense).T + bias(layer.dense))
+    projection = model.classifier.projection
+    expected = READOUTS[readout](z @ weight(projection).T + bias(projection))
     torch.testing.assert_close(model(pixels).logits.double(), torch.from_numpy(expected), rtol=1e-4, atol=1e-4)
 
 

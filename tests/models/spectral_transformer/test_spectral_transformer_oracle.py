@@ -11,37 +11,23 @@ from scipy.special import erf
 from small_spectral import FULL, SCALED, build, clips, config, features, first
 
 from complex_transformers import SpectralTransformerForAudioClassification
-
-
-def z(x):
-    values = x.detach().double().numpy()
-    return values[..., : values.shape[-1] // 2] + 1j * values[..., values.shape[-1] // 2 :]
-
-
-def r(x):
-    return x.detach().double().numpy()
+from oracles import bias, of_parts, r, weight, z
 
 
 def phases(length, d):
     return np.exp(1j * np.arange(1, length + 1)[:, None] * 10000.0 ** (-np.arange(d) / d))
 
 
-def by_parts(function, x):
-    return function(x.real) + 1j * function(x.imag) if np.iscomplexobj(x) else function(x)
-
-
 def dense(layer, x):
-    if hasattr(layer, "real"):
-        return x @ (r(layer.real.weight) + 1j * r(layer.imag.weight)).T + z(layer.bias)
-    return x @ r(layer.weight).T + (0.0 if layer.bias is None else r(layer.bias))
+    return x @ weight(layer).T + bias(layer)
 
 
 def gelu(x):
-    return by_parts(lambda part: 0.5 * part * (1 + erf(part / math.sqrt(2))), x)
+    return of_parts(lambda part: 0.5 * part * (1 + erf(part / math.sqrt(2))), x)
 
 
 def norm(x):
-    return by_parts(lambda p: (p - p.mean(-1, keepdims=True)) / np.sqrt(p.var(-1, keepdims=True) + 1e-5), x)
+    return of_parts(lambda p: (p - p.mean(-1, keepdims=True)) / np.sqrt(p.var(-1, keepdims=True) + 1e-5), x)
 
 
 def pool(x, size, stride, kind):
