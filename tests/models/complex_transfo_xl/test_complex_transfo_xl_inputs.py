@@ -10,13 +10,6 @@ from complex_transformers import ComplexTransfoXLConfig
 from family_inputs import words
 
 
-def test_the_default_is_the_size_of_the_paper():
-    cfg = ComplexTransfoXLConfig()
-    assert (cfg.num_hidden_layers, cfg.num_attention_heads, cfg.complex_size, cfg.mem_len) == (6, 8, 512, 512)
-    assert cfg.attention_score == "modulus"
-    assert cfg.real_twin(embedding_type="word").attention_score == "real"
-
-
 @pytest.mark.parametrize(
     "changes",
     [
