@@ -82,8 +82,12 @@ def test_real_sentences_equal_a_plain_memn2n():
         np.testing.assert_allclose(out.logits[row].detach(), logits, atol=1e-12)
 
 
+FURTHER = [("real", 32), ("real", 64), ("complex", 8), ("complex", 16), ("complex", 21)]
+
+
 @pytest.mark.parametrize(
-    ("field", "units"), [("real", m) for m in (16, 32, 64)] + [("complex", m) for m in (8, 16, 21, 24)]
+    ("field", "units"),
+    [("real", 16), ("complex", 24), *(pytest.param(*row, marks=pytest.mark.full) for row in FURTHER)],
 )
 def test_words_have_the_weights_of_the_thesis(field, units):
     """P = 2 V K + V Q + 4 m (S + K + m + 1) + m V + V, twice of it in complex numbers (Thesis Table 4.3)."""
