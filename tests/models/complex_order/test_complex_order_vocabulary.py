@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Resizing the table of the vocabulary to a multiple, and tying it to the head."""
+"""Resizing the table of the vocabulary, and tying it to the head."""
 
 import pytest
 import torch
