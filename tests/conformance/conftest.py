@@ -40,7 +40,9 @@ NAME_TABLES = {
 }
 # Of 25 ways to compare sdpa with eager attention: every pair of dtype, side of padding, mask and kernels, and weights.
 SDPA_PAIRS = ("00", "07", "09", "14", "18", "21", "24")
-# Checks of files and names, which tests/invariants makes for every variant: they run on one class per group of models.
+DEFAULT_SDPA_PAIRS = ("00", "21")
+# Checks of files, names and training, which tests/invariants makes for every variant: in the full set, and those of
+# files and names on one class per group of models.
 FILES_AND_NAMES = frozenset(
     f"test_{name}"
     for name in (
@@ -58,7 +60,7 @@ FILES_AND_NAMES = frozenset(
     )
 )
 # An old keyword that Transformers itself translates: one class shows that it passes.
-OLD_KEYWORD_CLASS = ("test_conformance_complex_order", "RealTiedConformanceTest")
+OLD_KEYWORD_CLASS = "RealTiedComplexOrderConformanceTest"
 
 
 def _suite_folder() -> Path:
@@ -154,20 +156,25 @@ def _is_slow(test_class: type, name: str, is_first: bool) -> bool:
     if name.startswith("test_eager_matches_sdpa_inference_"):
         return name.split("_")[5] not in (SDPA_PAIRS if _has_two_attentions(test_class) else SDPA_PAIRS[:1])
     if name == "test_training_overfit":
-        first = getattr(test_class, "overfit_in_default_set", True)
-        return getattr(test_class, "is_further_variant", False) or not first
+        return not is_first
     return name in FILES_AND_NAMES and not is_first
 
 
+def _is_covered(name: str) -> bool:
+    """Return whether faster tests of the default set check the same for every model."""
+    if name.startswith("test_eager_matches_sdpa_inference_"):
+        return name.split("_")[5] not in DEFAULT_SDPA_PAIRS
+    return name in FILES_AND_NAMES or name == "test_training_overfit"
+
+
 def pytest_collection_modifyitems(items):
-    """Mark all but the first class of each group of models ``full``, and tests that repeat others ``slow``."""
+    """Mark all but the first class of each group of models and covered tests ``full``, repetitions ``slow``."""
     first: dict[object, type] = {}
     for item in items:
         if HERE not in item.path.parents or item.cls is None:
             continue
         if item.name == "test_bc_torch_dtype":
-            one = (item.path.stem, item.cls.__name__) == OLD_KEYWORD_CLASS
-            item.add_marker(pytest.mark.full if one else pytest.mark.slow)
+            item.add_marker(pytest.mark.full if item.cls.__name__ == OLD_KEYWORD_CLASS else pytest.mark.slow)
             continue
         further = item.get_closest_marker("full") or getattr(item.cls, "is_further_variant", False)
         is_first = (
@@ -175,5 +182,5 @@ def pytest_collection_modifyitems(items):
         )
         if _is_slow(item.cls, item.name, is_first):
             item.add_marker(pytest.mark.slow)
-        elif not is_first:
+        elif not is_first or _is_covered(item.name):
             item.add_marker(pytest.mark.full)

@@ -143,8 +143,6 @@ class _Conformance(WritingConformance):
 class BahdanauConformanceTest(_Conformance, unittest.TestCase):
     """The default: complex field, GRU, global attention."""
 
-    overfit_in_default_set = False
-
 
 @pytest.mark.full
 class LuongConformanceTest(_Conformance, unittest.TestCase):
@@ -164,7 +162,6 @@ class RealBahdanauConformanceTest(_Conformance, unittest.TestCase):
     """The real twin with words and relations side by side."""
 
     config_changes = {"number_field": "real", "rnn_type": "lstm"}
-    overfit_in_default_set = False
 
 
 @pytest.mark.full

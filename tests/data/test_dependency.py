@@ -5,17 +5,14 @@
 from __future__ import annotations
 
 import os
-import random
 from pathlib import Path
 
 import pytest
 import torch
-from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import PreTrainedTokenizerFast, TrainingArguments
+from transformers import PreTrainedTokenizerFast
 
 from complex_transformers import (
-    ComplexTrainer,
     DependencyCollator,
     adjacency_from_heads,
     build_tokenizer,
@@ -149,35 +146,6 @@ WRONG_ROWS = [
 def test_rows_that_do_not_fit_are_refused(row, message):
     collate = DependencyCollator(build_tokenizer(TEXTS, "whitespace"))
     refused(message, collate, [ROWS[0], row])
-
-
-def test_one_epoch_with_the_trainer(tmp_path):
-    generator = random.Random(0)
-    rows = []
-    for label in [0, 1] * 10:
-        tokens = generator.choices([["cat", "sat"], ["dog", "ran"]][label], k=generator.randrange(2, 6))
-        heads = [0, *(generator.randrange(1, n) for n in range(2, len(tokens) + 1))]
-        rows.append({"tokens": tokens, "heads": heads, "label": label})
-    tokenizer = build_tokenizer([" ".join(row["tokens"]) for row in rows], "whitespace")
-    model = NETWORK.build(vocab_size=len(tokenizer))
-    before = model.get_input_embeddings().frequency.detach().clone()
-    options = {"report_to": "none", "save_strategy": "no", "disable_tqdm": True, "use_cpu": True}
-    options |= {"num_train_epochs": 1, "per_device_train_batch_size": 4, "learning_rate": 1e-2}
-
-    def trainer(**more: bool) -> ComplexTrainer:
-        arguments = TrainingArguments(str(tmp_path), **options, **more)
-        data = Dataset.from_list(rows)
-        return ComplexTrainer(
-            model, arguments, train_dataset=data, eval_dataset=data, data_collator=DependencyCollator(tokenizer)
-        )
-
-    refused("tokens", trainer().train, error=KeyError)
-    training = trainer(remove_unused_columns=False)
-    start = training.evaluate()["eval_loss"]
-    assert training.train().global_step == 5
-    assert training.evaluate()["eval_loss"] < start
-    assert not torch.equal(model.get_input_embeddings().frequency, before)
-    assert training.predict(Dataset.from_list(rows)).predictions.shape == (20, 3)
 
 
 @pytest.mark.skipif(not EWT.is_file(), reason="no syntax/en_ewt-dev.conllu.gz in COMPLEX_TRANSFORMERS_DATA")

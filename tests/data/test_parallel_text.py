@@ -62,14 +62,6 @@ def test_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
     assert list(read_lines(write_text(tmp_path / "empty.txt", ""))) == []
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "json", "jsonl.gz", "csv.gz"])
-def test_tables(tmp_path: Path, ending: str) -> None:
-    pairs = {"train": PAIRS, "validation": OTHERS, "test": [("x", "y")]}
-    train, *others = (write_table(tmp_path / f"{name}.{ending}", rows, COLUMNS) for name, rows in pairs.items())
-    parts = load_parallel_dataset(train, *([file] for file in others), source_column="en", target_column="de")
-    assert {name: pairs_of(part) for name, part in parts.items()} == pairs
-
-
 def test_translation_column_and_folder(tmp_path: Path) -> None:
     folder = str(tmp_path / "data")
     for name, pairs in (("train", PAIRS), ("validation", OTHERS)):
@@ -156,11 +148,6 @@ def test_bad_files(
     (tmp_path / "latin.de").write_bytes("schön\n".encode("latin-1"))
     (tmp_path / "broken.gz").write_bytes(gzip.compress(b"text\n" * 100)[:-9])
     refused(words, load_parallel_dataset, *files, error=error)
-
-
-def test_missing_files(tmp_path: Path) -> None:
-    files = [write_text(tmp_path / "a.en", "one\n"), "absent.de"]
-    refused(r"No such file or directory: .*absent\.de", load_parallel_dataset, files, error=FileNotFoundError)
 
 
 @pytest.mark.parametrize(("name", "allowed"), [("overlap", "allow"), ("empty", "drop")])

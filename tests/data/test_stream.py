@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import sys
 import unicodedata
 
@@ -212,19 +211,3 @@ def test_the_last_lines_of_the_training_text_are_the_validation_split(tmp_path):
     assert parts["validation"]["text"][:] == ["line 7", "line 8", "line 9"]
     parts = load_plain_text(str(file), str(held), validation_split=0.3)  # a file goes first
     assert [len(parts[name]) for name in ("train", "validation")] == [10, 1]
-
-
-def test_plain_text_of_a_folder(tmp_path):
-    rows = {"train": ["one two", "", " three "], "validation": ["four"], "test": ["five", "six"]}
-    for part, lines in rows.items():
-        records = [json.dumps({"id": number, "line": line}) for number, line in enumerate(lines)]
-        (tmp_path / f"{part}.jsonl").write_text("\n".join(records), encoding="utf-8")
-    parts = load_plain_text(dataset_name=str(tmp_path), text_column="line")
-    assert {name: part.to_dict() for name, part in parts.items()} == {n: {"text": lines} for n, lines in rows.items()}
-    refused(r"Column name .*text.*not in the dataset.*'id', 'line'", load_plain_text, dataset_name=str(tmp_path))
-    refused(
-        "exactly one of dataset_name and train_file must be given",
-        load_plain_text,
-        "a.txt",
-        dataset_name=str(tmp_path),
-    )

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The word-order data set: disjoint splits, and no label that a bag of words could give away."""
 
+import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -12,16 +14,19 @@ from complex_transformers.recipes.datasets.word_order import docstring_sentences
 pytest.importorskip("datasets")
 
 
-@pytest.fixture(scope="module")
-def splits():
-    return word_order_dataset(seed=0)
+@pytest.fixture(scope="module", params=["asyncio", pytest.param("", marks=pytest.mark.full)])
+def splits(request):
+    """The data set of the docstrings of one package, and of the whole standard library."""
+    library = Path(os.__file__).parent / request.param
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(os, "__file__", str(library / "os.py"))
+        yield word_order_dataset(seed=0)
 
 
 def bag(text):
     return tuple(sorted(text.split()))
 
 
-@pytest.mark.full
 def test_splits_share_no_bag_of_words(splits):
     bags = {name: {bag(text) for text in split["text"]} for name, split in splits.items()}
     assert set(bags) == {"train", "validation", "test"}
@@ -56,7 +61,7 @@ def test_sizes_and_names(splits):
     rows = {name: len(split) for name, split in splits.items()}
     assert rows["validation"] == rows["test"]
     assert rows["train"] / sum(rows.values()) == pytest.approx(0.8, abs=0.01)
-    assert sum(rows.values()) > 4000  # of any Python version
+    assert sum(rows.values()) > (4000 if "asyncio" not in os.__file__ else 200)  # of any Python version
     assert splits["train"].features["label"].names == ["shuffled", "in order"]
     assert all(6 <= len(text.split()) <= 20 for text in splits["test"]["text"])
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every command that the READMEs and docstrings of the examples and the grids of the tables show has known options."""
+"""Every command that the READMEs and docstrings of the examples show has known options."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from itertools import takewhile
 
 import pytest
 from example_runs import EXAMPLES, load_example
-from experiments.grid import Commands, Place
-from experiments.grids import GRIDS
 from transformers import HfArgumentParser
 
 from complex_transformers.cli import COMMANDS, RECIPES, module_of
@@ -30,10 +28,6 @@ def commands() -> Iterator[tuple[str, ...]]:
             yield words_of(line)
         for line in re.findall(r"^ *complex-transformers (?:run )?(.*)", text, re.MULTILINE):
             yield words_of(line)
-    for grid in GRIDS.values():
-        if isinstance(grid, Commands):
-            for row in grid.rows:
-                yield tuple(grid.command(row, 0, Place(dry_run=True)))
 
 
 def words_of(line: str) -> tuple[str, ...]:

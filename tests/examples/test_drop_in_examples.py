@@ -20,6 +20,7 @@ def test_bert_with_complex_order(run: Callable[..., Any]) -> None:
     assert set(results) == {"BertWithoutPositions", "BertWithComplexOrder"}
 
 
+@pytest.mark.full
 def test_lora_is_saved_loaded_and_merged(run: Callable[..., Any]) -> None:
     pytest.importorskip("peft")
     results = run("drop-in/lora.py", "--max_steps", "4", "--max_sentences", "100")

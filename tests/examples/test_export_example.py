@@ -32,6 +32,7 @@ pytestmark = [
 TEXTS = ["the dog bit the man", "the man bit the dog", "the dog", "a man and a dog and the man"]
 
 
+@pytest.mark.full
 def test_a_folder_is_exported_rounded_checked_and_timed(
     run: Callable[..., Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -189,24 +189,12 @@ def test_results_are_written_before_texts_are(
     assert "test" in json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
 
 
-def test_a_stream_from_a_folder(run: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    for seed, (part, length) in enumerate([("train", 3000), ("validation", 300)]):
-        write_characters(folder / f"{part}.txt", length, seed)
-    results = run(CLM, "--dataset_name", folder, *TINY_XL, "--max_steps", "2")
-    logged = capsys.readouterr().out
-    assert "'eval_loss': " in logged
-    assert "part_" not in logged
-    assert results["tokens"]["validation"] == len((folder / "validation.txt").read_text(encoding="utf-8"))
-    assert "`data`" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-
-
 RNN = "language-modeling/run_clm_rnn.py"
 TINY_RNN = ["--hidden_size", "32", "--recurrent_size", "32", "--segment_length", "8", "--warmup_steps", "5"]
 TINY_RNN += ["--per_device_train_batch_size", "4", "--per_device_eval_batch_size", "2", "--hidden_dropout_prob", "0"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("rnn_type", ["lru", pytest.param("lstm", marks=pytest.mark.slow)])
 def test_recurrent_stream_is_learnt_and_written_on(run: Callable[..., Any], tmp_path: Path, rnn_type: str) -> None:
     results = run(

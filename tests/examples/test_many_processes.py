@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,8 @@ import torch
 from accelerate.commands.config.config_args import load_config_from_file
 from accelerate.utils import FullyShardedDataParallelPlugin
 from example_runs import EXAMPLES, ONE_EPOCH, TINY, make_rows, write
-from transformers import pipeline
 
-from launcher import run, start
+from launcher import start
 
 
 def test_configurations_are_read_by_accelerate() -> None:
@@ -35,19 +33,3 @@ def test_an_example_under_accelerate_launch(tmp_path: Path) -> None:
     options = ["--train_file", train, *TINY, *ONE_EPOCH, "--use_cpu", "true", "--output_dir", tmp_path / "out"]
     start("-m", "accelerate.commands.launch", *config, script, *options, "--per_device_train_batch_size", 8)
     assert (tmp_path / "out/seed-0/checkpoint-5").is_dir()  # 72 texts are 9 batches of 8, or 5 of two processes
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without distributed")
-def test_an_example_under_torchrun(tmp_path: Path) -> None:
-    train = write(tmp_path / "train.tsv", make_rows(160, seed=1))  # 9 batches
-    command = ["--train_file", train, *TINY, "--hidden_dropout_prob", "0", "--num_train_epochs", "2"]
-    curves = []
-    for processes in (1, 2):
-        batch = ["--per_device_train_batch_size", 16 // processes, "--logging_steps", 1, "--use_cpu", "true"]
-        output = tmp_path / f"out-{processes}"
-        script = str(EXAMPLES / "text-classification/run_classification.py")
-        run(script, *command, *batch, "--output_dir", output, processes=processes)
-        curves.append(json.loads((output / "results.json").read_text())["validation_accuracy"]["mean"])
-        assert pipeline("text-classification", model=str(output))("good")[0]["label"] in ("good", "bad")
-    assert curves[0] == pytest.approx(curves[1])

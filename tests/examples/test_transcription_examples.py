@@ -72,6 +72,7 @@ def records(path: Path) -> dict[str, str]:
     return {Path(line["file"]).name: line["text"] for line in lines}
 
 
+@pytest.mark.full
 def test_tones_are_learned_by_ctc_and_served(
     run: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -147,6 +147,7 @@ def test_translation_with_a_network_of_transformers(run: Callable[..., Any], tmp
     assert "case:lc" in results["signatures"]["bleu"]
 
 
+@pytest.mark.full
 def test_bad_translation_options_are_named(run: Callable[..., Any], tmp_path: Path) -> None:
     files = parallel_files(tmp_path)
     assert_refused(

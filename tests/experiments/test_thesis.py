@@ -21,8 +21,6 @@ from experiments.thesis.data import (
 from experiments.thesis.printed import PRINTED
 from experiments.thesis.protocol import ACTIVATIONS, Cell, build, run, settings, summary, trace_run
 
-from complex_transformers import nn as complex_nn
-
 
 def images(number, seed):
     generator = torch.Generator().manual_seed(seed)
@@ -247,30 +245,3 @@ def test_states_of_the_printed_language_model(tmp_path):
     write(tmp_path, "language-states", "gate", 0, largest_of_training=155.4, largest_from_empty=462.9, **losses)
     rows = TABLES["docs/thesis.md"]["thesis-language-states"](tmp_path).splitlines()[2:]
     assert rows == ["| gate | 0 | 7.4 | 2.7 | 155 | 463 |"]
-
-
-def test_a_symmetry_of_real_inputs():
-    """Exchange the parts of the first weight and conjugate later ones: this makes both means move alike."""
-    torch.manual_seed(0)
-    model, other = build(CELL, IMAGES), build(CELL, IMAGES)
-    state = model.state_dict()
-    for name, value in state.items():
-        first = name.startswith("model.layers.0.")
-        if name.endswith("bias"):
-            real, imag = value.chunk(2)
-            state[name] = torch.cat([imag, real])
-        elif first:
-            state[name] = model.state_dict()[
-                name.replace(".real.", ".x.").replace(".imag.", ".real.").replace(".x.", ".imag.")
-            ]
-        elif ".imag." in name:
-            state[name] = -value
-    other.load_state_dict(state)
-    pixels = IMAGES.test.inputs["pixel_values"]
-    states = [net(pixels, output_hidden_states=True).hidden_states for net in (model, other)]
-    for mine, exchanged in zip(*states, strict=True):
-        if mine.shape[-1] != 100:  # z -> i conj(z)
-            z = complex_nn.to_complex(mine)
-            torch.testing.assert_close(complex_nn.to_complex(exchanged), 1j * z.conj())
-    assert not math.isnan(states[0][-1].sum().item())
-    torch.testing.assert_close(model(pixels).logits, other(pixels).logits)

@@ -76,6 +76,7 @@ def test_text_to_text_of_a_dictionary_asks_for_strings():
     )
 
 
+@pytest.mark.full
 def test_an_older_transformers_is_named_with_the_version_needed():
     (needed,) = re.findall(r'"(transformers>=.*)"', (Path(__file__).parents[2] / "pyproject.toml").read_text())
     code = """

@@ -4,7 +4,7 @@
 
 import pytest
 import torch
-from laws import as_dtype, law, law_of_first
+from laws import as_dtype, law, law_of_families, law_of_first
 
 from complex_transformers import build_tokenizer
 from families import END, LEARNED, START, Case
@@ -138,7 +138,7 @@ def plain_beams(model, source, begin, count, length, penalty):
 
 
 @pytest.mark.parametrize("penalty", [0.0, 1.0])
-@law
+@law_of_families
 def test_beam_search_equals_a_plain_reference(case, penalty):
     model = case.own().double()  # no ties within rounding
     inputs = as_dtype(batch(rows(model, (5, 5, 5))), torch.float64)

@@ -184,7 +184,10 @@ def test_parameters_start_as_stated(case, tmp_path):
         check(model, config)
 
 
-@pytest.mark.parametrize("init", ["he", "unitary", "normal"])  # the default is Glorot
+# The default is Glorot.
+@pytest.mark.parametrize(
+    "init", ["unitary", *(pytest.param(name, marks=pytest.mark.full) for name in ("he", "normal"))]
+)
 @law_of_families
 def test_dense_layers_start_as_configured(case, init, tmp_path):
     config = wide(case, weight_init=init)

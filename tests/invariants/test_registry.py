@@ -74,6 +74,7 @@ def test_names_of_exceptions_exist():
         assert not all(named(SKIPS, name, case) for case in CASES), name
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "place"), [pytest.param(*key, id=" of ".join(key)) for key in TRIED])
 def test_exceptions_are_needed(name, place, tmp_path):
     case = next(case for case in CASES if place in (case.family, str(case)))

@@ -59,7 +59,7 @@ def assert_equal(found, expected):
         assert_same(row, other, tolerance)
 
 
-@law
+@law_of_families
 def test_a_saved_model_loads_equal_in_every_dtype(case, tmp_path):
     name = case.model_class.__name__
     auto = [auto for auto, ours in model_families()[case.family].items() if ours == name]

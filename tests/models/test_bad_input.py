@@ -3,7 +3,6 @@
 """What no model can use is refused with words that name it, in every family; empty texts and labels harm nothing."""
 
 import copy
-from dataclasses import fields
 from functools import cache
 
 import pytest
@@ -128,13 +127,6 @@ def test_positions(head):
         model(**{**target_of(head), "inputs_embeds": embeds, "position_ids": places})
 
 
-@pytest.mark.parametrize("embedding_type", ["word", "complex_vanilla"])
-def test_positions_that_an_embedding_does_not_have(embedding_type):
-    model = ct.ComplexFastTextModel(ct.ComplexFastTextConfig(**TEXT, embedding_type=embedding_type))
-    with pytest.raises(ValueError, match=f"position_ids must be None for embedding_type='{embedding_type}'"):
-        model(torch.tensor([[4, 5]]), position_ids=torch.tensor([[1, 2]]))
-
-
 @every_head
 def test_masks_of_other_axes(head):
     ones = torch.ones(2, 6, dtype=torch.long)
@@ -247,19 +239,6 @@ def test_no_label_is_a_loss_of_0_with_a_graph(head, num_items):
     assert all(grad.isfinite().all() for grad in grads)
 
 
-@every_labelled
-def test_the_loss_is_the_mean_over_labels(head):
-    if "ForSequence" in HEADS[head][1] or "ForAudio" in HEADS[head][1] or head == "ctc":
-        return
-    inputs, labels = inputs_of(head), labels_of(head)
-    for value in labels.values():
-        value[0, -1] = -100
-    count = (labels["labels"][:, 1 if "language" in head else 0 :] != -100).sum()
-    mean = build(head)(**inputs, **labels).loss
-    torch.testing.assert_close(mean, build(head)(**inputs, **labels, num_items_in_batch=count).loss)
-    torch.testing.assert_close(mean, 2 * build(head)(**inputs, **labels, num_items_in_batch=2 * count).loss)
-
-
 @every_head
 @pytest.mark.parametrize("training", [False, True])
 def test_an_empty_text_harms_no_other(head, training):
@@ -336,17 +315,6 @@ every_config = pytest.mark.parametrize("family", CONFIGS)
 
 
 @every_config
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_numbers_are_finite(family, value):
-    config = getattr(ct, f"{family}Config")
-    names = [field.name for field in fields(config) if "float" in str(field.type)]
-    assert "hidden_dropout_prob" in names
-    for name in names:
-        with pytest.raises(StrictDataclassError, match=name):
-            config(**{**CONFIGS[family], name: value})
-
-
-@every_config
 def test_special_tokens_are_words(family):
     config = getattr(ct, f"{family}Config")
     for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
@@ -370,19 +338,11 @@ LEARNED = {"embedding_type": "learned_position"}
 # family -> changes of its sizes, and what is said of them
 WRONG = {
     "ComplexSeq2Seq": [
-        ({"encoder_layers": 0}, "encoder_layers must be positive, got 0"),
-        ({"decoder_layers": -1}, "decoder_layers must be positive, got -1"),
         ({"norm_type": "batch"}, "norm_type must be 'layer' or 'rms' in a decoder, got 'batch'"),
-        ({"label_smoothing": 1.0}, r"label_smoothing must be in \[0, 1\), got 1.0"),
         ({"num_attention_heads": 3}, "num_attention_heads must divide the 8 complex features"),
         ({"tie_word_embeddings": True}, "tie_word_embeddings=True needs lm_readout='concat' with a free table"),
     ],
     "ComplexTransfoXL": [
-        ({"num_hidden_layers": 0}, "num_hidden_layers must be positive, got 0"),
-        ({"mem_len": 0}, "mem_len must be positive, got 0"),
-        ({"mem_len": -1}, "mem_len must be positive, got -1"),
-        ({"position_period": 0}, "position_period must be positive, got 0"),
-        ({"clamp_len": 0}, "clamp_len must be positive, got 0"),
         (
             {**LEARNED, "max_position_embeddings": 511},
             "position_period must be at most max_position_embeddings=511 .*, got 512",
@@ -391,10 +351,6 @@ WRONG = {
         (
             {"attention_normalization": "split_softmax"},
             "attention_normalization must be .* for relative scores, got 'split_softmax'",
-        ),
-        (
-            {"attention_score": "sum"},
-            r"must be one of \['bilinear_modulus', 'modulus', 'real', 'sum_of_moduli'\], got 'sum'",
         ),
         (
             {"attention_score": "sum_of_moduli", "number_field": "real"},
@@ -414,17 +370,7 @@ WRONG = {
     ],
     "SynCoNMT": [
         ({"alpha": 1.1}, r"alpha must be in \[0, 1\], got 1.1"),
-        ({"alpha": -0.1}, r"alpha must be in \[0, 1\], got -0.1"),
-        ({"label_smoothing": 1.0}, r"label_smoothing must be in \[0, 1\), got 1.0"),
-        ({"attention_window": 0}, "attention_window must be positive, got 0"),
-        ({"attention_type": "global"}, r"must be one of \['bahdanau', 'luong'\], got 'global'"),
-        ({"rnn_type": "tree"}, r"rnn_type must be one of \['gru', 'lstm', 'rnn'\], got 'tree'"),
-        ({"encoder_layers": 0}, "encoder_layers must be positive, got 0"),
-        ({"decoder_layers": -1}, "decoder_layers must be positive, got -1"),
-        ({"relation_vocab_size": 0}, "relation_vocab_size must be positive, got 0"),
-        ({"target_vocab_size": 0}, "target_vocab_size must be positive or None, got 0"),
         ({"hidden_size": 18}, "hidden_size must be a multiple of 4 .*, got 18"),
-        ({"hidden_size": 15}, "hidden_size holds .* must be even, got 15"),
         ({"gate": "modulus", "rnn_type": "rnn"}, "gate must be 'split' with rnn_type='rnn'"),
         ({"number_field": "real", "gate": "modulus"}, "gate must be 'split' with number_field='real'"),
         (

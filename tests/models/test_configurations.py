@@ -54,7 +54,8 @@ def test_numbers_out_of_their_range(family):
         wrong = [33] if "list" in str(CONFIGS[family].__dataclass_fields__[name].type) else 33
         refuse(family, {name: wrong}, name, "halves", "33")
     for name in floats:
-        refuse(family, {name: -0.1}, name, "-0.1")
+        for wrong in (-0.1, float("nan"), float("inf")):
+            refuse(family, {name: wrong}, name, str(wrong))
         if name.endswith(("_prob", "_dropout", "_smoothing")):
             refuse(family, {name: 1.0}, name, "[0, 1)", "1.0")
         elif name not in ("alpha", "frequency_scale", "time_noise"):
@@ -161,6 +162,8 @@ PAPER = {
     "complex_text_rnn": {"rnn_type": "lstm", "num_hidden_layers": 1, "pooling": "last", "gate": "projected"},
     "complex_text_gcn": {"num_hidden_layers": 2, "window_size": 2},
 }
+SIX_LAYERS = {"num_hidden_layers": 6, "num_attention_heads": 8, "complex_size": 512}
+SYNTAX = {"rnn_type": "gru", "attention_type": "bahdanau", "lm_readout": "concat", "gate": "projected"}
 # What depends on the number field or on another choice where it is not given.
 FOLLOWS = [
     ("complex_order", REAL, {"attention_score": "real"}),
@@ -169,6 +172,10 @@ FOLLOWS = [
     *((family, REAL, {"readout": "concat"}) for family in TEXTS),
     *((family, {}, {"readout": "modulus", "embedding_type": "complex_order"}) for family in TEXTS),
     *((family, {}, {"hidden_size": 512, "complex_size": 256, **paper}) for family, paper in PAPER.items()),
+    ("complex_seq2seq", {}, {**SIX_LAYERS, "encoder_layers": 6, "decoder_layers": 6, "hidden_dropout_prob": 0.1}),
+    ("complex_transfo_xl", {}, {**SIX_LAYERS, "mem_len": 512, "attention_score": "modulus"}),
+    ("complex_transfo_xl", {**REAL, "embedding_type": "word"}, {"attention_score": "real"}),
+    ("synconmt", {"vocab_size": 9}, {**SYNTAX, "complex_size": 512, "num_hidden_layers": 1, "num_words": (9, 9)}),
 ]
 
 

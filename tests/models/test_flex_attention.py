@@ -50,13 +50,6 @@ def test_flex_attention_is_sdpa(family, variant):
     assert_same(models, batch(rows(models[0])), batch(rows(models[0], (5, 5))), packed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("family", "variant"), [DECODERS[0], DECODERS[2]])
-def test_compiled_decoders(family, variant):
-    models = pair(family, variant)
-    assert_same(models, batch(rows(models[0])), batch(rows(models[0], (5, 5))))
-
-
 @pytest.mark.usefixtures("as_it_is")
 @pytest.mark.parametrize(("family", "variant"), DECODERS)
 def test_decoders(family, variant):

@@ -10,9 +10,10 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 from torch import nn
 
-from complex_transformers import ComplexConvNetConfig, ComplexConvNetForImageClassification, ComplexConvNetModel
+from complex_transformers import ComplexConvNetConfig, ComplexConvNetForImageClassification
 from complex_transformers.analysis import count_parameters
 from complex_transformers.nn import equal_parameter_widths
+from oracles import bias, weight
 
 SIZES = {"num_channels": 2, "image_size": [10, 11], "num_filters": [4, 6], "num_labels": 3}
 PIXELS = (5, 2, 10, 11)
@@ -34,21 +35,14 @@ def build(seed=0, **changes):
     return model.eval()
 
 
-def complex_of(layer):
-    """W and b of a layer as complex128."""
-    weight = layer.real.weight.detach().double().numpy() + 1j * layer.imag.weight.detach().double().numpy()
-    real, imag = layer.bias.detach().double().numpy().reshape(2, -1)
-    return weight, real + 1j * imag
-
-
 def convolve(layer, z):
     """sum_{j,k} W_jk z_{n+j, m+k} + b, without padding (Thesis 2.24)."""
-    weight, bias = complex_of(layer)
-    height, width = weight.shape[2:]
-    out = np.zeros((len(z), len(weight), z.shape[2] - height + 1, z.shape[3] - width + 1), complex)
+    filters = weight(layer)
+    height, width = filters.shape[2:]
+    out = np.zeros((len(z), len(filters), z.shape[2] - height + 1, z.shape[3] - width + 1), complex)
     for row, column in itertools.product(*map(range, out.shape[2:])):
         window = z[:, :, row : row + height, column : column + width]
-        out[:, :, row, column] = np.einsum("bcij,ocij->bo", window, weight) + bias
+        out[:, :, row, column] = np.einsum("bcij,ocij->bo", window, filters) + bias(layer)
     return out
 
 
@@ -75,8 +69,8 @@ def test_the_network_is_that_of_the_equations(hidden_act, pooling, transform):
     for layer in model.model.layers:
         z = pool(POOLS[pooling], ACTIVATIONS[hidden_act](convolve(layer.convolution, z)), 1, 2)
     assert tuple(model.config.feature_shape) == (2 * z.shape[1], *z.shape[2:])
-    weight, bias = complex_of(model.classifier.projection)
-    expected = np.abs(z.reshape(5, -1) @ weight.T + bias) ** 2
+    projection = model.classifier.projection
+    expected = np.abs(z.reshape(5, -1) @ weight(projection).T + bias(projection)) ** 2
     torch.testing.assert_close(model(pixels).logits.double(), torch.from_numpy(expected), rtol=1e-4, atol=1e-4)
 
 
@@ -160,13 +154,8 @@ def test_widths_sizes_and_twins():
             {"image_size": 5, "num_filters": [4, 4]},
             "image_size must be larger for 2 layers, got 5",
         ),
-        ({"kernel_size": 0}, "kernel_size must be a positive integer or"),
         ({"pool_size": [2, 2, 2]}, r"pool_size must be .*got \[2, 2, 2\]"),
-        ({"pooling": "sum"}, "pooling must be one of"),
         ({"pooling": "max_value"}, "pooling='max_value' needs number_field='real'"),
-        ({"padding": "reflect"}, "padding must be one of"),
-        ({"block": "dense"}, "block must be one of"),
-        ({"imaginary_input": "random"}, "imaginary_input must be one of"),
         ({"imaginary_input": "learned", "number_field": "real"}, "needs number_field='complex', got 'real'"),
         ({"norm_type": "whitening", "number_field": "real"}, "needs number_field='complex', got 'real'"),
         ({"norm_type": "layer"}, "norm_type must be one of"),
@@ -175,54 +164,3 @@ def test_widths_sizes_and_twins():
 def test_configurations_that_are_none(changes, words):
     with pytest.raises(StrictDataclassError, match=words):
         ComplexConvNetConfig(**changes)
-
-
-def test_images_that_are_none():
-    model, pixels = build(), torch.rand(PIXELS)
-    for wrong, error, words in (
-        ((255 * pixels).to(torch.uint8), TypeError, r"got torch.uint8\. Use ComplexImageProcessor"),
-        (pixels[:, :1], ValueError, r"\[batch, 2, 10, 11\], got \[5, 1, 10, 11\]"),
-        (pixels[:0], ValueError, r"got \[0, 2, 10, 11\]"),
-    ):
-        with pytest.raises(error, match=words):
-            model(wrong)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"hidden_act": "split_relu", "norm_type": "whitening"},
-        {"block": "residual", "norm_type": "batch"},
-        {"number_field": "real"},
-    ],
-    ids=str,
-)
-def test_a_batch_is_learned(changes):
-    torch.manual_seed(0)
-    model = ComplexConvNetForImageClassification(ComplexConvNetConfig(**{**SIZES, "num_filters": [16]}, **changes))
-    pixels, labels = torch.rand(12, *PIXELS[1:]), torch.arange(12) % 3
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(200):
-        loss = model(pixels, labels=labels).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert loss < 0.05
-
-
-def test_the_model_alone_says_its_last_channels():
-    model = ComplexConvNetModel(ComplexConvNetConfig(**SIZES))
-    out = model(torch.rand(PIXELS), output_hidden_states=True)
-    assert out.last_hidden_state.shape[1:] == model.config.feature_shape == out.hidden_states[-1].shape[1:]
-    assert torch.equal(out.pooler_output, out.last_hidden_state.flatten(1))
-
-
-def test_pixels_that_are_complex():
-    """Their spectrum, given as halves, is what ``fft2`` computes."""
-    model, other = build(input_transform="fft2"), build(input_transform="complex")
-    pixels = torch.randn(5, 2, 10, 11)
-    spectrum = torch.fft.fft2(pixels, norm="ortho")
-    torch.testing.assert_close(other(torch.cat([spectrum.real, spectrum.imag], dim=1)).logits, model(pixels).logits)
-    with pytest.raises(ValueError, match=r"\[batch, 4, .*, got \[5, 2, "):
-        other(pixels)

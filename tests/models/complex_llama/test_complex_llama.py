@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from transformers import DataCollatorWithFlattening, LlamaConfig, LlamaForCausalLM
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from complex_transformers import (
     ComplexLlamaConfig,
@@ -15,7 +16,6 @@ from complex_transformers import (
 )
 from complex_transformers.models.base.positions import token_positions
 from complex_transformers.models.complex_llama import modeling_complex_llama
-from complex_transformers.nn import WidelyLinear
 from families import CASES, CLASSIFIER
 from oracles import assert_close, bias, r, softmax, weight, z
 from refusals import refused
@@ -108,54 +108,6 @@ def test_padded_logits_and_texts_are_those_of_llama(changes):
     written = twin.generate(ids, attention_mask=mask, **GREEDY)
     assert written.tolist() == model.generate(ids, attention_mask=mask, **GREEDY).tolist()
     assert len({tuple(row) for row in written[:, 7:].tolist()}) == 3
-
-
-# --- every Llama is a network of the complex field -------------------------------------------------------------------
-
-
-def lifted(model, **changes):
-    """The complex network of widely linear layers that computes what Llama does."""
-    sizes = {**SIZES, "norm_scale": "stored", "gate_product": "parts", "linear_type": "widely_linear"}
-    scale = model.model.layers[0].self_attn.scaling
-    twin = ComplexLlamaForCausalLM(ComplexLlamaConfig(**{**sizes, **changes, "attention_scale": scale})).eval()
-    modules = dict(model.named_modules())
-    with torch.no_grad():
-        for name, layer in twin.named_modules():
-            if not isinstance(layer, WidelyLinear):
-                continue
-            real = modules[name]
-            if name.endswith(("q_proj", "k_proj", "v_proj")):
-                real.weight.copy_(real.weight[order(model, real.out_features)])
-                if real.bias is not None:
-                    real.bias.copy_(real.bias[order(model, real.out_features)])
-            if name.endswith("o_proj"):
-                real.weight.copy_(real.weight[:, order(model, real.in_features)])
-            parent, _, leaf = name.rpartition(".")
-            setattr(twin.get_submodule(parent), leaf, WidelyLinear.from_real(real))
-        weights = model.state_dict()
-        for name, parameter in twin.named_parameters():
-            if name.replace("lm_head.projection", "lm_head") in weights and "proj.bias" not in name:
-                parameter.copy_(weights[name.replace("lm_head.projection", "lm_head")])
-    return twin
-
-
-def order(model, width):
-    """Rows of heads of halves as rows of halves of heads: all real parts, then all imaginary ones."""
-    head = model.config.head_dim
-    return torch.arange(width).view(-1, 2, head // 2).transpose(0, 1).flatten()
-
-
-@torch.no_grad()
-@every_setting
-def test_a_lifted_llama_writes_what_llama_writes(changes):
-    model = llama(**changes)
-    ids = torch.randint(0, 40, (2, 9))
-    expected = model(ids).logits
-    texts = model.generate(ids, **GREEDY)
-    twin = lifted(model, **changes)
-    torch.testing.assert_close(twin(ids).logits, expected, rtol=1e-4, atol=1e-4)
-    assert twin.generate(ids, **GREEDY).tolist() == texts.tolist()
-    assert all(layer.matrix is None for layer in twin.modules() if isinstance(layer, WidelyLinear))
 
 
 # --- one text in complex128 ------------------------------------------------------------------------------------------
@@ -357,9 +309,6 @@ REFUSED = [
     ({"embedding_type": "complex_order"}, "embedding_type must be 'word' for position_type='rotary'"),
     ({"num_key_value_heads": 3}, "num_key_value_heads must divide num_attention_heads=4, got 3"),
     ({"head_dim": 7}, "even"),
-    ({"norm_position": "post"}, r"norm_position must be one of \['both', 'output', 'pre'\], got 'post'"),
-    ({"qk_norm": "heads"}, r"qk_norm must be one of \['all_heads'\], got 'heads', or True or False"),
-    ({"attn_logit_softcapping": 0.0}, "attn_logit_softcapping must be positive, got 0.0"),
     (
         {"attn_logit_softcapping": 9.0, "attention_score": "modulus", "attention_normalization": "split_softmax"},
         "attn_logit_softcapping needs attention_normalization='softmax'",
@@ -369,10 +318,8 @@ REFUSED = [
     ({**REAL, "linear_type": "widely_linear"}, "linear_type must be .* with number_field='real', got 'widely_linear'"),
     ({**REAL, "gate_product": "conj"}, "gate_product must be .* with number_field='real', got 'conj'"),
     ({**REAL, "norm_scale": "modulus"}, "norm_scale must be .* with number_field='real', got 'modulus'"),
-    ({"sliding_window": 0}, "sliding_window must be positive, got 0"),
     ({"layer_types": ["sliding_attention"] * 2}, "sliding_window must be set for layer_types"),
     ({"layer_types": ["chunked_attention"] * 2}, "layer_types must be one of .*, got 'chunked_attention'"),
-    ({"max_position_embeddings": 0}, "max_position_embeddings must be positive, got 0"),
     ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "tie_word_embeddings=True needs lm_readout"),
 ]
 
@@ -432,3 +379,52 @@ def test_positions_from_outside_turn_as_those_of_llama():
     for positions in (torch.arange(6)[None], torch.arange(7, 13)[None], torch.tensor([[0, 2, 4, 6, 8, 10]] * 2)):
         given = {"attention_mask": mask, "position_ids": positions}
         assert_equal(twin(ids, **given).logits, model(ids, **given).logits)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("score", ["modulus", "real"])
+def test_a_window_hides_what_is_further_back(score):
+    """In a network of one layer a token depends on the last tokens alone; in all fields, and with a cache."""
+    config = ComplexLlamaConfig(**{**SIZES, "num_hidden_layers": 1}, sliding_window=3, attention_score=score)
+    model = ComplexLlamaForCausalLM(config).eval()
+    ids = torch.randint(1, 40, (1, 8))
+    expected = model(ids).logits[:, -1]
+    changed = ids.clone()
+    changed[:, :5] = (changed[:, :5] + 1) % 40
+    assert_equal(model(changed).logits[:, -1], expected)
+    changed[:, 5] = (changed[:, 5] + 1) % 40
+    assert (model(changed).logits[:, -1] - expected).abs().max() > 1e-3
+    first = model(ids[:, :6], use_cache=True)
+    assert_equal(model(ids[:, 6:], cache=first.cache).logits[:, -1], expected)
+    assert first.cache.layers[0].keys.shape[-2] <= 3
+
+
+SCALED = {
+    "linear": {"factor": 3.0},
+    "dynamic": {"factor": 2.0},
+    "yarn": {"factor": 4.0, "original_max_position_embeddings": 16},
+    "longrope": {
+        "short_factor": [1.0, 1.1, 1.2, 1.3],
+        "long_factor": [1.0, 2.0, 4.0, 8.0],
+        "factor": 4.0,
+        "original_max_position_embeddings": 16,
+    },
+    "llama3": {
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 16,
+    },
+}
+
+
+@pytest.mark.parametrize("rope_type", SCALED)
+@pytest.mark.parametrize("length", [8, 64])
+def test_scaled_rotary_positions_are_those_of_transformers(rope_type, length):
+    """Cosines and sines, the attention factor included, before and beyond the original length."""
+    sizes = {**SIZES, "max_position_embeddings": 32}
+    sizes["rope_parameters"] = {"rope_type": rope_type, "rope_theta": 500.0, **SCALED[rope_type]}
+    positions = torch.arange(length)[None]
+    cos, sin = LlamaRotaryEmbedding(LlamaConfig(**sizes))(torch.zeros(1), positions)
+    found = ComplexLlamaForCausalLM(ComplexLlamaConfig(**sizes)).model.rotary(positions)[:, 0]
+    torch.testing.assert_close(found, torch.cat([cos[..., :4], sin[..., :4]], -1), rtol=0, atol=5e-6)

@@ -9,6 +9,7 @@ import warnings
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -81,8 +82,12 @@ def test_real_sentences_equal_a_plain_memn2n():
         np.testing.assert_allclose(out.logits[row].detach(), logits, atol=1e-12)
 
 
+FURTHER = [("real", 32), ("real", 64), ("complex", 8), ("complex", 16), ("complex", 21)]
+
+
 @pytest.mark.parametrize(
-    ("field", "units"), [("real", m) for m in (16, 32, 64)] + [("complex", m) for m in (8, 16, 21, 24)]
+    ("field", "units"),
+    [("real", 16), ("complex", 24), *(pytest.param(*row, marks=pytest.mark.full) for row in FURTHER)],
 )
 def test_words_have_the_weights_of_the_thesis(field, units):
     """P = 2 V K + V Q + 4 m (S + K + m + 1) + m V + V, twice of it in complex numbers (Thesis Table 4.3)."""
@@ -178,21 +183,22 @@ def test_an_empty_story_leaves_the_question():
 def trained(start, losses, config, state):
     for epoch, loss in enumerate(losses, start=1):
         state.epoch, state.global_step = float(epoch), 10 * epoch
-        start.on_evaluate(None, state, None, model=Network(config), metrics={"eval_loss": loss})
+        start.on_evaluate(None, state, None, model=SimpleNamespace(config=config), metrics={"eval_loss": loss})
         state.best_metric = loss  # as a Trainer does
         start.on_save(None, state, None)
         yield config.attention_normalization, state.best_metric
 
 
-class Network:
-    def __init__(self, config):
-        self.config = config
+def begun(start, config=None, state=None):
+    """Return the configuration and the state of a training that has begun with this callback."""
+    config, state = config or ComplexMemoryNetworkConfig(**SIZES), state or TrainerState()
+    start.on_train_begin(None, state, None, model=SimpleNamespace(config=config))
+    return config, state
 
 
 def test_a_linear_start_ends_where_the_loss_no_longer_falls():
-    config, state = ComplexMemoryNetworkConfig(**SIZES), TrainerState()
     start = LinearStart()
-    start.on_train_begin(None, state, None, model=Network(config))
+    config, state = begun(start)
     assert config.attention_normalization == "linear"
     found = list(trained(start, (3.0, 2.0, 2.5, 1.0), config, state))
     # The third evaluation is still one of the linear network, and chooses nothing.
@@ -202,28 +208,23 @@ def test_a_linear_start_ends_where_the_loss_no_longer_falls():
 def test_a_patient_linear_start_waits_for_a_lower_loss():
     losses = (3.0, 3.5, 2.0, 2.5, 2.0, 1.0)
     for given, linear in (({"patience": 2}, 4), ({"max_epochs": 5, "patience": None}, 4), ({"max_epochs": 2}, 1)):
-        config, state, start = ComplexMemoryNetworkConfig(**SIZES), TrainerState(), LinearStart(**given)
-        start.on_train_begin(None, state, None, model=Network(config))
-        names = [name for name, _ in trained(start, losses, config, state)]
+        start = LinearStart(**given)
+        names = [name for name, _ in trained(start, losses, *begun(start))]
         assert names == ["linear"] * linear + ["softmax"] * (6 - linear), given
         assert start.state()["args"] == {"max_epochs": None, "patience": 1, **given}
 
 
 def test_a_resumed_linear_start_goes_on():
-    first, state = ComplexMemoryNetworkConfig(**SIZES), TrainerState()
-    start = LinearStart(max_epochs=2)
-    start.on_train_begin(None, state, None, model=Network(first))
+    start, again, last = (LinearStart(max_epochs=2) for _ in range(3))
+    first, state = begun(start)
     list(trained(start, (3.0,), first, state))
     state.stateful_callbacks["LinearStart"] = start.state()
-    second, again = ComplexMemoryNetworkConfig(**SIZES), LinearStart(max_epochs=2)
-    again.on_train_begin(None, state, None, model=Network(second))
+    second, _ = begun(again, state=state)
     assert second.attention_normalization == "linear"
     assert again.best_loss == 3.0
     list(trained(again, (2.0, 1.0), second, state))
     assert second.attention_normalization == "softmax"
-    third, last = ComplexMemoryNetworkConfig(**SIZES), LinearStart(max_epochs=2)
-    resumed = TrainerState(global_step=10)  # of a training without a linear start
-    last.on_train_begin(None, resumed, None, model=Network(third))
+    third, resumed = begun(last, state=TrainerState(global_step=10))  # of a training without a linear start
     assert [name for name, _ in trained(last, (2.0, 1.0), third, resumed)] == ["softmax", "softmax"]
 
 
@@ -231,16 +232,12 @@ def test_a_resumed_linear_start_goes_on():
     ("losses", "is_over"), [((), False), ((3.0,), False), ((3.0, 2.0), False), ((3.0,) * 3, True)]
 )
 def test_a_training_that_is_linear_to_its_end_says_so(losses, is_over):
-    config, state, start = (
-        ComplexMemoryNetworkConfig(**SIZES),
-        TrainerState(),
-        LinearStart(max_epochs=2, patience=None),
-    )
-    start.on_train_begin(None, state, None, model=Network(config))
+    start = LinearStart(max_epochs=2, patience=None)
+    config, state = begun(start)
     list(trained(start, losses, config, state))
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        start.on_train_end(None, state, None, model=Network(config))
+        start.on_train_end(None, state, None, model=SimpleNamespace(config=config))
     assert config.attention_normalization == "softmax"
     assert [str(one.message).startswith("LinearStart lasted until the last evaluation") for one in found] == [
         True for _ in range(not is_over)
@@ -248,21 +245,20 @@ def test_a_training_that_is_linear_to_its_end_says_so(losses, is_over):
 
 
 def test_a_linear_start_resumes_a_network_that_was_saved_linear():
-    first, state = ComplexMemoryNetworkConfig(**SIZES, attention_normalization="probability_amplitude"), TrainerState()
     start = LinearStart(max_epochs=2)
-    start.on_train_begin(None, state, None, model=Network(first))
+    first, state = begun(start, ComplexMemoryNetworkConfig(**SIZES, attention_normalization="probability_amplitude"))
     list(trained(start, (3.0,), first, state))
     state.stateful_callbacks["LinearStart"] = start.state()
     again, config = LinearStart(max_epochs=2), ComplexMemoryNetworkConfig.from_dict(first.to_dict())
     assert config.attention_normalization == "linear"
-    again.on_train_begin(None, state, None, model=Network(config))
+    begun(again, config, state)
     assert config.attention_normalization == "linear"
     list(trained(again, (2.0, 1.0), config, state))
     assert config.attention_normalization == "probability_amplitude"
     with pytest.raises(
         ValueError, match="attention_normalization must be the final one before LinearStart, got 'linear'"
     ):
-        LinearStart().on_train_begin(None, TrainerState(), None, model=Network(first))
+        begun(LinearStart(), first)
 
 
 def test_a_linear_start_hears_the_evaluations_of_training_alone():
@@ -271,10 +267,10 @@ def test_a_linear_start_hears_the_evaluations_of_training_alone():
         state = TrainerState()
         list(trained(start, (1.0, 1.0), config, state))
         state = TrainerState(stateful_callbacks=[start])  # as a Trainer makes it
-        start.on_train_begin(None, state, None, model=Network(config))
+        begun(start, config, state)
         names = [name for name, _ in trained(start, (3.0, 2.0, 2.5, 1.0), config, state)]
         assert names == ["linear", "linear", "softmax", "softmax"]
-        start.on_train_end(None, state, None, model=Network(config))
+        start.on_train_end(None, state, None, model=SimpleNamespace(config=config))
 
 
 def test_a_linear_start_wants_sentences_and_losses():
@@ -290,7 +286,7 @@ def test_a_linear_start_wants_sentences_and_losses():
     start, config = LinearStart(), ComplexMemoryNetworkConfig(**SIZES)
     start.begin(config)
     with pytest.raises(KeyError, match="eval_loss"):
-        start.on_evaluate(None, TrainerState(), None, model=Network(config), metrics={"eval_bleu": 1.0})
+        start.on_evaluate(None, TrainerState(), None, model=SimpleNamespace(config=config), metrics={"eval_bleu": 1.0})
 
 
 @pytest.mark.parametrize("score", ["real", "modulus", "squared_modulus"])

@@ -12,10 +12,10 @@ from complex_transformers import (
     ComplexMLPConfig,
     ComplexMLPForImageClassification,
     ComplexMLPForSequenceClassification,
-    ComplexMLPModel,
 )
 from complex_transformers.analysis import count_parameters
 from complex_transformers.nn import ComplexLinear, RealInputLinear, equal_parameter_widths, parameter_budget_width
+from oracles import bias, weight
 
 SIZES = {"num_channels": 2, "image_size": [3, 4], "num_labels": 3}
 ACTIVATIONS = {
@@ -36,13 +36,6 @@ def build(seed=0, **changes):
     return model.eval()
 
 
-def complex_of(layer):
-    """W and b of a layer as complex128."""
-    weight = layer.real.weight.detach().double().numpy() + 1j * layer.imag.weight.detach().double().numpy()
-    real, imag = layer.bias.detach().double().numpy().reshape(2, -1)
-    return weight, real + 1j * imag
-
-
 @pytest.mark.parametrize("readout", READOUTS)
 @pytest.mark.parametrize("hidden_act", ACTIVATIONS)
 def test_the_network_is_that_of_the_equations(hidden_act, readout):
@@ -50,10 +43,9 @@ def test_the_network_is_that_of_the_equations(hidden_act, readout):
     pixels = torch.randn(5, 2, 3, 4)
     z = pixels.double().numpy().reshape(5, 24).astype(complex)
     for layer in model.model.layers:
-        weight, bias = complex_of(layer.dense)
-        z = ACTIVATIONS[hidden_act](z @ weight.T + bias)
-    weight, bias = complex_of(model.classifier.projection)
-    expected = READOUTS[readout](z @ weight.T + bias)
+        z = ACTIVATIONS[hidden_act](z @ weight(layer.dense).T + bias(layer.dense))
+    projection = model.classifier.projection
+    expected = READOUTS[readout](z @ weight(projection).T + bias(projection))
     torch.testing.assert_close(model(pixels).logits.double(), torch.from_numpy(expected), rtol=1e-4, atol=1e-4)
 
 
@@ -170,13 +162,9 @@ def test_widths_and_their_last():
         ({"hidden_sizes": [0, 8]}, r"non-empty list of positive widths, got \[0, 8\]"),
         ({"hidden_sizes": [8, 7]}, r"must be even, got 7"),
         ({"hidden_sizes": [8, 12], "hidden_size": 8}, "must be the last of hidden_sizes"),
-        ({"image_size": 0}, "image_size must be a positive number or"),
         ({"image_size": [3, 4, 5]}, r"got \[3, 4, 5\]"),
-        ({"num_channels": 0}, "num_channels must be positive, got 0"),
         ({"norm_type": "whitening"}, "norm_type must be one of"),
-        ({"input_transform": "dct"}, "input_transform must be one of"),
         ({"vocab_size": 0, "bag_of_words": "count"}, "vocab_size must be positive, got 0"),
-        ({"bag_of_words": "tf-idf"}, "bag_of_words must be one of"),
         (
             {"number_field": "real", "readout": "squared_modulus"},
             "readout must be .* with number_field='real', got 'squared_modulus'",
@@ -259,40 +247,6 @@ def test_images_that_are_none():
     for labels, words in ((torch.tensor([0, 3]), "got 3"), (torch.tensor([0]), "got")):
         with pytest.raises(ValueError, match=words):
             model(pixels, labels=labels)
-
-
-@pytest.mark.parametrize("changes", [{}, {"hidden_act": "modulus"}, {"number_field": "real"}], ids=str)
-def test_a_batch_is_learned(changes):
-    torch.manual_seed(0)
-    model = ComplexMLPForImageClassification(ComplexMLPConfig(**SIZES, hidden_sizes=[32, 32], **changes))
-    pixels, labels = torch.rand(24, 2, 3, 4), torch.arange(24) % 3
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(300):
-        loss = model(pixels, labels=labels).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert loss < 0.05
-    assert torch.equal(model(pixels).logits.argmax(-1), labels)
-
-
-def test_layers_may_be_replaced():
-    """As LoRA and quantisation do."""
-    model, pixels = build(), torch.rand(2, 2, 3, 4)
-    expected = model(pixels).logits
-    for layer in model.model.layers:
-        for name in ("real", "imag"):
-            plain = getattr(layer.dense, name)
-            setattr(layer.dense, name, nn.Sequential(plain) if layer is not model.model.layers[0] else plain)
-    torch.testing.assert_close(model(pixels).logits, expected)
-
-
-def test_the_model_alone_says_its_last_features():
-    model = ComplexMLPModel(ComplexMLPConfig(**SIZES, hidden_sizes=[8, 6]))
-    out = model(torch.rand(2, 2, 3, 4), output_hidden_states=True)
-    assert out.pooler_output.shape == (2, 6)
-    assert torch.equal(out.last_hidden_state, out.pooler_output)
-    assert torch.equal(out.hidden_states[-1], out.pooler_output)
 
 
 def test_pixels_that_are_complex():

@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images of any size and mode as pixels, and what a saved model says of them by ``pipeline()``."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -65,28 +62,6 @@ def test_sixteen_bits_are_not_cut_off():
     torch.testing.assert_close(
         pixels(deep, 1, size=(2, 2))[0, 0], torch.tensor([[0, 1.0], [0.5, 0.0]]), atol=0.01, rtol=0
     )
-
-
-@pytest.mark.full
-def test_saved_and_loaded_in_another_process(tmp_path):
-    config = ComplexMLPConfig(num_channels=1, image_size=[6, 5], hidden_sizes=[8], id2label={0: "no", 1: "yes"})
-    torch.manual_seed(0)
-    model = ComplexMLPForImageClassification(config).eval()
-    model.save_pretrained(tmp_path / "model")
-    ComplexImageProcessor.from_config(config).save_pretrained(tmp_path / "model")
-    Image.fromarray(COLOURS).save(tmp_path / "image.png")
-    code = f"""
-import complex_transformers
-from transformers import AutoImageProcessor, pipeline
-print(type(AutoImageProcessor.from_pretrained(r"{tmp_path / "model"}")).__name__)
-rows = pipeline("image-classification", model=r"{tmp_path / "model"}")(r"{tmp_path / "image.png"}")
-print(*(f"{{row['label']}} {{row['score']:.6f}}" for row in sorted(rows, key=lambda row: row["label"])))
-"""
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
-    with torch.no_grad():
-        no, yes = model(pixels(Image.open(tmp_path / "image.png"), 1)).logits.softmax(-1)[0].tolist()
-    assert out[-2] == "ComplexImageProcessor"
-    assert out[-1] == f"no {no:.6f} yes {yes:.6f}"
 
 
 def test_one_and_many_images_in_a_pipeline(tmp_path):

@@ -157,8 +157,6 @@ def test_configurations_that_there_are_not():
             "linear_type must be 'real' with number_field='real', got 'widely_linear'",
         ),
         ({"linear_type": "real"}, "linear_type must not be 'real' in the complex field"),
-        ({"type_vocab_size": 0}, "type_vocab_size must be positive, got 0"),
-        ({"attention_scale": 0.0}, "attention_scale must be positive, got 0.0"),
     ):
         refused(words, ComplexOrderConfig, error=Exception, **options)
     twin = ComplexOrderConfig(**BERT, linear_type="widely_linear").real_twin()

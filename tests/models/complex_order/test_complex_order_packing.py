@@ -6,7 +6,6 @@ import pytest
 import torch
 from transformers import DataCollatorWithFlattening
 
-from complex_transformers import ComplexOrderForMaskedLM
 from families import CASES, Case
 from family_inputs import batch, rows
 
@@ -120,20 +119,3 @@ def test_one_class_for_several_texts_is_refused():
             Case("complex_order", variant).model()(**flat)
     with pytest.raises(ValueError, match="position_ids restart within a row"):
         Case("complex_order", "real lifted").model()(**flat)
-
-
-@pytest.mark.full
-def test_a_trainer_flattens(tmp_path):
-    pytest.importorskip("accelerate")
-    from transformers import Trainer, TrainingArguments
-
-    data = [{"input_ids": [3, 4, 5, 6]}, {"input_ids": [7, 8]}, {"input_ids": [9, 10, 11]}] * 2
-    options = {"use_cpu": True, "max_steps": 1, "report_to": "none", "save_strategy": "no", "disable_tqdm": True}
-    arguments = TrainingArguments(str(tmp_path), per_device_train_batch_size=3, **options)
-    model = ComplexOrderForMaskedLM(WORDS.config())
-    before = model.dense.real.weight.detach().clone()
-    trainer = Trainer(model, arguments, train_dataset=data, data_collator=DataCollatorWithFlattening())
-    trainer.train()
-    assert trainer.state.global_step == 1
-    assert 0.0 < trainer.state.log_history[-1]["train_loss"] < 10.0
-    assert not torch.equal(model.dense.real.weight, before)

@@ -7,18 +7,10 @@ import torch
 from safetensors.torch import load_file
 from transformers import DynamicCache
 
-from complex_transformers import ComplexSeq2SeqConfig
 from families import LEARNED, START, TIED_MODULI, Case
 from family_inputs import words
 
 build = Case("complex_seq2seq", "modulus").trained
-
-
-def test_the_default_is_the_size_of_the_paper():
-    cfg = ComplexSeq2SeqConfig()
-    assert (cfg.encoder_layers, cfg.decoder_layers, cfg.num_attention_heads, cfg.complex_size) == (6, 6, 8, 512)
-    assert cfg.hidden_dropout_prob == 0.1
-    assert cfg.num_hidden_layers == 6
 
 
 @pytest.mark.parametrize("tied", [False, True])

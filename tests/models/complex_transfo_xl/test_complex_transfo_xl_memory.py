@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 from small_transfo_xl import at_once, build, in_segments
 from transformers import DynamicCache
 
-from complex_transformers import MemoryCache
+from complex_transformers import ComplexTransfoXLConfig, MemoryCache
 from complex_transformers.models.base.caches.memory import MEMORY_KINDS, MemoryLayer
 from complex_transformers.nn.embedding import EMBEDDING_TYPES
 from families import FAMILIES
@@ -228,11 +228,6 @@ def test_a_memory_of_another_length():
 def test_a_memory_takes_what_it_keeps():
     with pytest.raises(ValueError, match=r"keeps must be one of \['keys', 'states'\], got 'values'"):
         MemoryCache(build().config, keeps="values")
-    x = torch.zeros(1, 2, 3, 4)
-    with pytest.raises(ValueError, match="zip"):
-        MemoryCache(build().config, keeps="states").update(x, x, 0)
-    with pytest.raises(ValueError, match="zip"):
-        MemoryCache(build().config).update_states(x, 0)
 
 
 def test_shifted_labels_count_the_first_token_of_the_next_segment():
@@ -321,3 +316,32 @@ def test_a_memory_is_rolled_back_only_as_far_as_it_reaches(keeps):
     layer.reset()
     assert layer.get_mask_sizes(2) == (2, 0)
     assert extend(steps).shape == steps.shape
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"mem_len": 1600, "clamp_len": 1000, "same_length": True},  # as WikiText-103 is evaluated
+        {"mem_len": 3, "clamp_len": 2, "same_length": True},
+        {"mem_len": 2, "clamp_len": 5},
+        {"embedding_type": "learned_position", "max_position_embeddings": 512},
+        {"embedding_type": "learned_position", "position_period": None},
+    ],
+)
+def test_settings_at_the_edge_are_taken(changes):
+    taken = ComplexTransfoXLConfig(**changes)
+    assert {name: getattr(taken, name) for name in changes} == changes
+
+
+def test_logits_are_kept_for_the_last_tokens_only():
+    model, ids = build(), words(7, 2)
+    last = model(ids, logits_to_keep=2, use_cache=False).logits
+    torch.testing.assert_close(last, at_once(model, ids)[:, -2:])
+
+
+def test_a_mask_must_cover_the_stream():
+    model, ids = build(), words(8, 2)
+    memory = model(ids[:, :5]).cache
+    message = r"all tokens read so far and the new ones\] = \(2, 8\), got \(2, 3\)"
+    with pytest.raises(ValueError, match=message):
+        model(ids[:, 5:], attention_mask=torch.ones(2, 3), cache=memory)

@@ -171,6 +171,7 @@ def test_training_is_that_of_the_paper(changes):
         torch.testing.assert_close(parameter.grad, plain.leaves[name].grad, rtol=0, atol=1e-8, msg=name)
 
 
+@pytest.mark.full
 @every_variant
 @pytest.mark.parametrize("keeps", MEMORY_KINDS)
 def test_gradients_are_slopes_of_the_loss_with_a_constant_memory(changes, keeps):

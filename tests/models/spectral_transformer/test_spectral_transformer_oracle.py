@@ -8,40 +8,26 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import erf
-from small_spectral import FULL, NETWORKS, RATE, SCALED, build, clips, config, extractor, features, first
+from small_spectral import FULL, SCALED, build, clips, config, features, first
 
-from complex_transformers import SpectralTransformerForAudioClassification, SpectralTransformerForCTC
-
-
-def z(x):
-    values = x.detach().double().numpy()
-    return values[..., : values.shape[-1] // 2] + 1j * values[..., values.shape[-1] // 2 :]
-
-
-def r(x):
-    return x.detach().double().numpy()
+from complex_transformers import SpectralTransformerForAudioClassification
+from oracles import bias, of_parts, r, weight, z
 
 
 def phases(length, d):
     return np.exp(1j * np.arange(1, length + 1)[:, None] * 10000.0 ** (-np.arange(d) / d))
 
 
-def by_parts(function, x):
-    return function(x.real) + 1j * function(x.imag) if np.iscomplexobj(x) else function(x)
-
-
 def dense(layer, x):
-    if hasattr(layer, "real"):
-        return x @ (r(layer.real.weight) + 1j * r(layer.imag.weight)).T + z(layer.bias)
-    return x @ r(layer.weight).T + (0.0 if layer.bias is None else r(layer.bias))
+    return x @ weight(layer).T + bias(layer)
 
 
 def gelu(x):
-    return by_parts(lambda part: 0.5 * part * (1 + erf(part / math.sqrt(2))), x)
+    return of_parts(lambda part: 0.5 * part * (1 + erf(part / math.sqrt(2))), x)
 
 
 def norm(x):
-    return by_parts(lambda p: (p - p.mean(-1, keepdims=True)) / np.sqrt(p.var(-1, keepdims=True) + 1e-5), x)
+    return of_parts(lambda p: (p - p.mean(-1, keepdims=True)) / np.sqrt(p.var(-1, keepdims=True) + 1e-5), x)
 
 
 def pool(x, size, stride, kind):
@@ -173,13 +159,6 @@ every_position = pytest.mark.parametrize("position", ["rotate", "none"])
 CLOSE = 1e-5
 
 
-def test_sign_of_a_waveform_is_that_of_its_features():
-    (wave,) = clips(100)
-    for network in (*FULL, *SCALED):
-        plus, minus = (features(network, w)["input_features"] for w in (wave, -wave))
-        torch.testing.assert_close(minus, -plus, atol=CLOSE, rtol=0)
-
-
 @every_position
 @pytest.mark.parametrize(
     ("changes", "tells_sign"),
@@ -201,49 +180,3 @@ def test_average_pooling_of_bins_forgets_a_common_phase_whatever_the_weights(pos
     for size in (2, 3):
         assert change(build(**settings, bin_pool_size=size), batch, 0.7) < CLOSE
     assert change(build(**settings, bin_pool_size=1), batch, 0.7) > 1e-3  # which is no pooling
-
-
-@every_position
-@pytest.mark.parametrize("angle", [math.pi, 0.7])
-def test_with_full_bins_the_bias_of_the_projection_tells_the_phase(position, angle):
-    settings = {"pooling": "average", "bin_pool_size": 1, "time_pool_size": 2, "attention_normalization": "softmax"}
-    model = build(model_class=SpectralTransformerForAudioClassification, position_phase=position, **settings)
-    batch = features("fully_spectral", clips(150))
-    assert change(model, batch, angle) > 1e-3
-    torch.nn.init.zeros_(model.model.embedding.projection.bias)  # the other biases come after the pooling
-    assert change(model, batch, angle) < CLOSE
-
-
-@pytest.mark.parametrize("feature_type", ["log_mel", "mfcc"])
-def test_real_features_have_no_sign(feature_type):
-    read = extractor(feature_type=feature_type, num_mel_bins=10, num_cepstra=10)
-    (wave,) = clips(150)
-    plus, minus = (read(w, sampling_rate=RATE)["input_features"][0] for w in (wave, -wave))
-    np.testing.assert_allclose(plus, minus, atol=CLOSE)
-
-
-@pytest.mark.parametrize("network", ["fully_spectral", "spectral_scaled"])
-def test_added_positions_tell_the_sign(network):
-    model = build(network, bias=False)
-    batch = features(network, clips(150))
-    plus, minus = first(model, **batch), first(model, **turned(batch, math.pi))
-    assert (plus - minus).abs().max() > 0.1
-    assert (plus + minus).abs().max() > 0.1
-
-
-@pytest.mark.parametrize("network", NETWORKS)
-def test_the_gradient_is_the_slope_of_the_output(network):
-    model = build(network, SpectralTransformerForCTC, vocab_size=5, time_pool_size=2).double()
-    batch = features(network, clips(200, 120))
-    batch["input_features"] = batch["input_features"].double()
-    factors = torch.randn(2, 6, 5, dtype=torch.float64)
-    directions = {name: torch.randn_like(value) for name, value in model.named_parameters()}
-
-    def output(step):
-        """As far along the directions."""
-        moved = {name: value + step * directions[name] for name, value in model.named_parameters()}
-        return (torch.func.functional_call(model, moved, kwargs=dict(batch)).logits.clamp(min=-100.0) * factors).sum()
-
-    output(0.0).backward()
-    slope = sum((value.grad * directions[name]).sum() for name, value in model.named_parameters())
-    assert slope.item() == pytest.approx((output(1e-6) - output(-1e-6)).item() / 2e-6, rel=1e-4)

@@ -124,8 +124,6 @@ def test_caches_of_other_models_are_refused():
     source = source_of(model, 4)
     with pytest.raises(ValueError, match="cache must be a RecurrentCache, got DynamicCache"):
         run(model, **source, **target_of(model, 3), cache=DynamicCache(config=model.config))
-    with pytest.raises(ValueError, match="cache_implementation"):
-        model.generate(**source, cache_implementation="static")
     cache = run(model, **source, **target_of(model, 3)).cache
     with pytest.raises(ValueError, match="must be 0 for a recurrent state, got -1"):
         cache.crop(-1)

@@ -6,17 +6,9 @@ import pytest
 import torch
 from small_synconmt import build, labels_of, run, source_of, target_of
 
-from complex_transformers import SynCoNMTConfig, SynCoNMTForConditionalGeneration
+from complex_transformers import SynCoNMTForConditionalGeneration
 from complex_transformers.nn import RealGRU
 from families import START
-
-
-def test_the_default_is_the_size_of_the_paper():
-    cfg = SynCoNMTConfig()
-    assert cfg.complex_size == 512
-    assert (cfg.rnn_type, cfg.attention_type, cfg.lm_readout, cfg.gate) == ("gru", "bahdanau", "concat", "projected")
-    assert cfg.num_hidden_layers == 1
-    assert cfg.num_words == (cfg.vocab_size, cfg.vocab_size)
 
 
 def test_real_twins_have_the_same_stored_widths():

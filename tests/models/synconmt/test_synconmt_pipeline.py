@@ -40,7 +40,7 @@ def verb_is_root(doc):
     return spacy.tokens.Doc(doc.vocab, words, [bool(token.whitespace_) for token in doc], heads=heads, deps=names)
 
 
-@pytest.fixture(scope="module", params=FIELDS)
+@pytest.fixture(scope="module", params=["complex", "words", pytest.param("real", marks=pytest.mark.full)])
 def folder(request, tmp_path_factory):
     """A saved model whose processor names a saved parser."""
     folder = tmp_path_factory.mktemp("synconmt")
