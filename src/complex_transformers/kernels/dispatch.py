@@ -18,6 +18,7 @@ __all__ = [
     "is_eager_cpu",
     "is_plain_cpu",
     "is_transformed",
+    "product_dtype",
     "run",
     "shows_values",
     "without_autocast",
@@ -37,6 +38,13 @@ def is_plain_cpu(x: Tensor) -> bool:
 def is_eager_cpu(x: Tensor) -> bool:
     """Return whether ``x`` is on the CPU and nothing is compiled; any dtype and autocast are allowed."""
     return x.is_cpu and not torch.compiler.is_compiling() and not _in_transform()
+
+
+def product_dtype(x: Tensor) -> torch.dtype:
+    """Return the dtype in which autocast computes products with ``x``, by default that of ``x``."""
+    if x.is_meta or x.dtype == torch.float64 or not torch.is_autocast_enabled(x.device.type):
+        return x.dtype
+    return torch.get_autocast_dtype(x.device.type)
 
 
 def is_transformed() -> bool:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from ..kernels.accelerator.switch import use_kernels
-from ..kernels.dispatch import is_plain_cpu, run
+from ..kernels.dispatch import is_plain_cpu, product_dtype, run
 from ..kernels.exporting import halves
 from ..kernels.linear import GaussLinear, MatrixLinear, block_matrix, widely_matrix, widely_parts
 from ..kernels.modulus import modulus_of_halves
@@ -224,7 +224,7 @@ def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) ->
 
 def block_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) -> Tensor:
     """Compute W z + b by one real product with the block matrix of W."""
-    return F.linear(x, block_matrix(real, imag), bias)
+    return F.linear(x, block_matrix(real, imag, product_dtype(real)), bias)
 
 
 # Products with at most _FEW_ROWS rows are faster as weight @ x^T; with a single row only if it is duplicated and the
@@ -307,7 +307,7 @@ def widely_linear(x: Tensor, parts: Sequence[Tensor], bias: Tensor | None = None
         conjugate = conj(x)
         return _weights_first(parts, [x, _times_i(x), conjugate, _times_i(conjugate)], bias)
     if not is_plain_cpu(x):
-        return F.linear(x, widely_matrix(*parts), bias)
+        return F.linear(x, widely_matrix(*parts, dtype=product_dtype(parts[0])), bias)
     flat = run(MatrixLinear, x.reshape(-1, 2 * in_features), *parts, bias)
     return flat.view(*x.shape[:-1], 2 * out_features)
 

@@ -128,7 +128,7 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         return dropped
 
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
-        """Run one layer in one direction by torch's kernel if it computes the same and is faster, else step by step."""
+        """Run one layer in one direction by torch's kernel if that computes the same and is faster."""
         if not (self._is_real_layer(index) and self._suits_torch(x, *state)):
             return super()._scan(index, x, state, mask, reverse)
         keep = None if mask is None else mask.squeeze(-1)

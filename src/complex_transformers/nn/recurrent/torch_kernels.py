@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from ...kernels.dispatch import product_dtype
 from ..padding_order import real_first, reorder
 
 __all__: list[str] = []
@@ -40,7 +41,7 @@ def scan(
     Returns:
         The states after every step, ``[N, B, 2d]``, and the last states.
     """
-    dtype = torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else x.dtype
+    dtype = product_dtype(x)
     parameters = real_parameters(rnn_type, weights, dtype)
     if reverse:
         x, mask = x.flip(0), None if mask is None else mask.flip(0)
