@@ -16,6 +16,7 @@ __all__ = [
     "by_formula",
     "gradients_with_graph",
     "is_eager_cpu",
+    "is_eager_gpu",
     "is_plain_cpu",
     "is_transformed",
     "product_dtype",
@@ -38,6 +39,11 @@ def is_plain_cpu(x: Tensor) -> bool:
 def is_eager_cpu(x: Tensor) -> bool:
     """Return whether ``x`` is on the CPU and nothing is compiled; any dtype and autocast are allowed."""
     return x.is_cpu and not torch.compiler.is_compiling() and not _in_transform()
+
+
+def is_eager_gpu(x: Tensor) -> bool:
+    """Return whether ``x`` is on a GPU and each operation launches a kernel: nothing is compiled or transformed."""
+    return not (x.is_cpu or torch.compiler.is_compiling() or _in_transform())
 
 
 def product_dtype(x: Tensor) -> torch.dtype:

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The real matrix of a complex or widely linear weight, and its transpose as a linear map (the gradient)."""
+"""The real matrix of a complex or widely linear weight, and its transposed map (the gradient)."""
 
 import triton
 import triton.language as tl
