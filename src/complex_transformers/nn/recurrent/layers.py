@@ -127,12 +127,29 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         dropped: Tensor = self.dropout(x)
         return dropped
 
-    def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
-        """Run one layer in one direction by torch's kernel if that computes the same and is faster."""
-        if not (self._is_real_layer(index) and self._suits_torch(x, *state)):
-            return super()._scan(index, x, state, mask, reverse)
-        keep = None if mask is None else mask.squeeze(-1)
-        return torch_kernels.scan(self.rnn_type, x, state, keep, self._folded_weights(index), reverse)
+    def _run(self, x: Tensor, hx: Any, mask: Tensor | None) -> tuple[Tensor, Any]:
+        """Run by torch's kernels if they compute the same and are the fastest, else step by step."""
+        is_real = all(self._is_real_layer(index) for index in range(len(self.input_proj)))
+        if not (is_real and self._suits_torch(x, hx)):
+            return super()._run(x, hx, mask)
+        states = before = self._first_states(hx, x)
+        packing = None if mask is None else torch_kernels.Packing(mask.to(torch.bool))
+        if packing is not None:
+            x, states = packing.pack(x, states)
+        sizes, last = None if packing is None else packing.like.batch_sizes, []
+        for layer in range(self.num_layers):
+            rows = slice(layer * self.num_directions, (layer + 1) * self.num_directions)
+            weights = [self._folded_weights(index) for index in range(rows.start, rows.stop)]
+            x, after = torch_kernels.run_layer(
+                self.rnn_type, x, tuple(state[rows] for state in states), weights, sizes
+            )
+            last.append(after)
+            if layer < self.num_layers - 1:
+                x = self.between_layers(x)
+        finals = tuple(torch.cat(state) for state in zip(*last, strict=True))
+        if packing is not None:
+            x, finals = packing.unpack(x, before, finals)
+        return x, finals if self.num_states > 1 else finals[0]
 
     def _is_real_layer(self, index: int) -> bool:
         """Whether a real layer of the same stored width computes the same, see ``torch_kernels``."""
@@ -140,10 +157,11 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         is_plain = all(plain_weight(layer) is not None for layer in layers)
         return is_plain and self.activation == "split_tanh" and self._can_read_rows()
 
-    def _suits_torch(self, x: Tensor, *states: Tensor) -> bool:
-        """Whether torch's kernel supports these tensors and is the fastest."""
+    def _suits_torch(self, x: Tensor, hx: Any) -> bool:
+        """Whether torch's kernels support these tensors and are the fastest."""
         if torch.compiler.is_compiling() or is_exporting() or is_transformed() or not torch.backends.cudnn.enabled:
             return False
+        states = () if hx is None else (hx,) if isinstance(hx, Tensor) else hx
         if x.device.type in TORCH_DEVICES:
             dtypes = {tensor.dtype for tensor in (x, *states, *self.parameters())}
             return len(dtypes) == 1 or torch.is_autocast_enabled(x.device.type)
@@ -151,7 +169,7 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         is_inference = not torch.is_grad_enabled() and all(CF.is_plain_cpu(tensor) for tensor in (x, *states))
         return self.rnn_type == "lstm" and is_short_of_rows and is_inference and x.dtype == torch.float32
 
-    def _folded_weights(self, index: int) -> tuple[Tensor | None, ...]:
+    def _folded_weights(self, index: int) -> torch_kernels.Folded:
         """Return the folded weights of input and state, and their biases, see ``read_weight``."""
         (w, b), (u, c) = (self.read_weight(layer[index], index) for layer in (self.input_proj, self.recurrent_proj))
         return w, u, b, c

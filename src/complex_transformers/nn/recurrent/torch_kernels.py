@@ -8,8 +8,6 @@ stored width: the row of a gate is repeated for the real and the imaginary half,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
@@ -22,80 +20,92 @@ __all__: list[str] = []
 # Rows of the real layer in the order of torch, as blocks of the folded rows: gates first, then both candidate halves.
 _BLOCKS = {"lstm": (0, 0, 1, 1, 3, 4, 2, 2), "gru": (0, 0, 1, 1, 2, 3)}
 
+# Folded weights of input and state, ``[rows, 2 in]`` and ``[rows, 2d]``, and their biases, for one direction.
+Folded = tuple[Tensor, Tensor, Tensor | None, Tensor | None]
 States = tuple[Tensor, ...]
 
 
-def scan(
-    rnn_type: str, x: Tensor, states: States, mask: Tensor | None, weights: Sequence[Tensor | None], reverse: bool
+def run_layer(
+    rnn_type: str, x: Tensor, states: States, weights: list[Folded], batch_sizes: Tensor | None = None
 ) -> tuple[Tensor, States]:
-    """Run one layer in one direction.
+    """Run one layer in one or both directions.
 
     Args:
         rnn_type: ``"lstm"`` or ``"gru"``.
-        x: ``[N, B, 2 in]`` halves.
-        states: initial states, ``[B, 2d]`` each.
-        mask: ``[N, B]``, true for real steps; other steps keep the states and output zeros.
-        weights: folded weights ``[rows, 2 in]``, ``[rows, 2d]`` of input and state, and their biases or None each.
-        reverse: run from the last step to the first.
+        x: ``[N, B, 2 in]`` halves, or the data ``[steps, 2 in]`` of a packed sequence with ``batch_sizes``.
+        states: initial states, ``[directions, B, 2d]`` each.
+        weights: the folded weights of each direction.
 
     Returns:
-        The states after every step, ``[N, B, 2d]``, and the last states.
+        The states after every step, halves of width ``directions * 2d``, and the last states.
     """
     dtype = product_dtype(x)
     parameters = real_parameters(rnn_type, weights, dtype)
-    if reverse:
-        x, mask = x.flip(0), None if mask is None else mask.flip(0)
     x, states = x.to(dtype), tuple(state.to(dtype) for state in states)
+    directions = len(weights)
+    # In evaluation mode cuDNN saves nothing for a backward pass.
+    options = (len(parameters) == 4 * directions, 1, 0.0, torch.is_grad_enabled(), directions == 2)
+    hx = states if rnn_type == "lstm" else states[0]
+    run = getattr(torch._VF, rnn_type)
     with torch.autocast(x.device.type, enabled=False):
-        if mask is None:
-            out, states = _run(rnn_type, x, states, parameters)
+        if batch_sizes is None:
+            out, *last = run(x, hx, parameters, *options, False)
         else:
-            out, states = _run_masked(rnn_type, x, states, mask, parameters)
-    return out.flip(0) if reverse else out, states
+            out, *last = run(x, batch_sizes, hx, parameters, *options)
+    if directions == 2:  # torch orders directions before parts
+        out = out.unflatten(-1, (2, 2, -1)).transpose(-2, -3).flatten(-3)
+    return out, tuple(last)
 
 
-def real_parameters(rnn_type: str, weights: Sequence[Tensor | None], dtype: torch.dtype) -> list[Tensor]:
-    """Return weights and biases of the real layer, as views of one tensor, which cuDNN reads without a copy."""
-    given = [weight for weight in weights if weight is not None]
-    if len(given) == 3:  # a real layer has no bias or two
-        given.append(torch.zeros_like(given[2]))
-    blocks = [weight.chunk(max(_BLOCKS[rnn_type]) + 1) for weight in given]
-    rows = [[parts[index] for index in _BLOCKS[rnn_type]] for parts in blocks]
+def real_parameters(rnn_type: str, weights: list[Folded], dtype: torch.dtype) -> list[Tensor]:
+    """Return the parameters of the real layer as views of one tensor in cuDNN's order, which it reads without a copy.
+
+    cuDNN stores the weights of all directions before the biases; torch lists the parameters of a direction together.
+    """
+    matrices = [matrix for folded in weights for matrix in folded[:2]]
+    biases = [bias for folded in weights for bias in folded[2:]]
+    given = [bias for bias in biases if bias is not None]
+    if given:  # a real layer has no bias or two
+        biases = [torch.zeros_like(given[0]) if bias is None else bias for bias in biases]
+    stored = [*matrices, *(bias for bias in biases if bias is not None)]
+    rows = []
+    for tensor in stored:
+        parts = tensor.chunk(max(_BLOCKS[rnn_type]) + 1)
+        rows.append([parts[index] for index in _BLOCKS[rnn_type]])
     flat = torch.cat([part.flatten() for parts in rows for part in parts]).to(dtype)
     pieces = flat.split([sum(part.numel() for part in parts) for parts in rows])
-    return [piece.view(-1, *weight.shape[1:]) for piece, weight in zip(pieces, given, strict=True)]
+    views = [piece.view(-1, *tensor.shape[1:]) for piece, tensor in zip(pieces, stored, strict=True)]
+    pairs = len(weights)
+    if not given:
+        return views
+    return [view for pair in range(pairs) for start in (0, 2 * pairs) for view in views[start + 2 * pair :][:2]]
 
 
-def _run(
-    rnn_type: str, x: Tensor, states: States, parameters: list[Tensor], batch_sizes: Tensor | None = None
-) -> tuple[Tensor, States]:
-    """Run the real layer over ``[N, B, width]``, or over the data of a packed sequence."""
-    initial = tuple(state.unsqueeze(0) for state in states)
-    # In evaluation mode cuDNN saves nothing for a backward pass.
-    options = (len(parameters) == 4, 1, 0.0, torch.is_grad_enabled(), False)
-    hx = initial if rnn_type == "lstm" else initial[0]
-    run = getattr(torch._VF, rnn_type)
-    if batch_sizes is None:
-        out, *last = run(x, hx, parameters, *options, False)
-    else:
-        out, *last = run(x, batch_sizes, hx, parameters, *options)
-    return out, tuple(state.squeeze(0) for state in last)
+class Packing:
+    """The real steps of a batch of sequences as a packed sequence, wherever the padding is.
 
+    Args:
+        mask: ``[N, B]``, true for real steps. A row without any counts as one of a single step, to be discarded.
+    """
 
-def _run_masked(
-    rnn_type: str, x: Tensor, states: States, mask: Tensor, parameters: list[Tensor]
-) -> tuple[Tensor, States]:
-    """Run the real steps of each row as one packed sequence and put the outputs back in place."""
-    order, back = real_first(mask, 0)
-    lengths = mask.sum(0)
-    # A packed row has a step or more: a row without real steps gets one, whose results are discarded.
-    packed = pack_padded_sequence(reorder(x, order, 0), lengths.clamp(min=1).cpu(), enforce_sorted=False)
-    data, batch_sizes, order_of_rows, back_to_rows = packed
-    before = tuple(state[order_of_rows] for state in states)
-    out, last = _run(rnn_type, data, before, parameters, batch_sizes)
-    padded, _ = pad_packed_sequence(
-        PackedSequence(out, batch_sizes, order_of_rows, back_to_rows), total_length=x.shape[0]
-    )
-    is_empty = (lengths == 0).unsqueeze(-1)
-    last = tuple(torch.where(is_empty, old, new[back_to_rows]) for old, new in zip(states, last, strict=True))
-    return reorder(padded, back, 0).masked_fill(~mask.unsqueeze(-1), 0.0), last
+    def __init__(self, mask: Tensor) -> None:
+        self.mask = mask
+        self.order, self.back = real_first(mask, 0)
+        self.lengths = mask.sum(0)
+
+    def pack(self, x: Tensor, states: States) -> tuple[Tensor, States]:
+        """Return the data of ``x [N, B, width]`` and the states ``[layers, B, width]`` in the order of packed rows."""
+        lengths = self.lengths.clamp(min=1).cpu()
+        packed = pack_padded_sequence(reorder(x, self.order, 0), lengths, enforce_sorted=False)
+        self.like = packed
+        return packed.data, tuple(state[:, packed.sorted_indices] for state in states)
+
+    def unpack(self, data: Tensor, before: States, after: States) -> tuple[Tensor, States]:
+        """Return outputs ``[N, B, width]``, zero where the mask is false, and the last states; inverse of ``pack``."""
+        like = self.like
+        packed = PackedSequence(data, like.batch_sizes, like.sorted_indices, like.unsorted_indices)
+        padded, _ = pad_packed_sequence(packed, total_length=self.mask.shape[0])
+        out = reorder(padded, self.back, 0).masked_fill(~self.mask.unsqueeze(-1), 0.0)
+        is_empty = (self.lengths == 0).view(1, -1, 1)
+        rows = (state[:, like.unsorted_indices] for state in after)
+        return out, tuple(torch.where(is_empty, old, new) for old, new in zip(before, rows, strict=True))
