@@ -160,8 +160,8 @@ class Spy:
 def test_weights_are_one_tensor_in_the_order_of_cudnn(layer, bidirectional):
     """cuDNN copies weights, with a warning, that are not one block of weights followed by biases."""
     layer = layer(4, 6, bidirectional=bidirectional)
-    weights = [layer._folded_weights(index) for index in range(1 + bidirectional)]
-    parameters = torch_kernels.real_parameters(layer.rnn_type, weights, torch.float32)
+    directions = [torch_kernels.real_parameters(*layer._weights_of(index)) for index in range(1 + bidirectional)]
+    parameters = torch_kernels.in_cudnn_order(directions, torch.float32)
     twin = getattr(torch.nn, layer.rnn_type.upper())(4, 6, bidirectional=bidirectional)
     assert [p.shape for p in parameters] == [p.shape for p in twin.parameters()]
     stored = [p for p in parameters if p.dim() == 2] + [p for p in parameters if p.dim() == 1]

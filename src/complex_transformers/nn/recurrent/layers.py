@@ -139,7 +139,7 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         sizes, last = None if packing is None else packing.like.batch_sizes, []
         for layer in range(self.num_layers):
             rows = slice(layer * self.num_directions, (layer + 1) * self.num_directions)
-            weights = [self._folded_weights(index) for index in range(rows.start, rows.stop)]
+            weights = [self._weights_of(index) for index in range(rows.start, rows.stop)]
             x, after = torch_kernels.run_layer(
                 self.rnn_type, x, tuple(state[rows] for state in states), weights, sizes
             )
@@ -169,10 +169,11 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         is_inference = not torch.is_grad_enabled() and all(CF.is_plain_cpu(tensor) for tensor in (x, *states))
         return self.rnn_type == "lstm" and is_short_of_rows and is_inference and x.dtype == torch.float32
 
-    def _folded_weights(self, index: int) -> torch_kernels.Folded:
-        """Return the folded weights of input and state, and their biases, see ``read_weight``."""
-        (w, b), (u, c) = (self.read_weight(layer[index], index) for layer in (self.input_proj, self.recurrent_proj))
-        return w, u, b, c
+    def _weights_of(self, index: int) -> tuple[torch_kernels.Layer, torch_kernels.Layer, Tensor | None]:
+        """Return the weights of input and state of a layer and direction, and the parameters of its gates."""
+        given = (layer[index] for layer in (self.input_proj, self.recurrent_proj))
+        of_input, of_state = ((layer.real.weight, layer.imag.weight, layer.bias) for layer in given)
+        return of_input, of_state, self.gate_parameter(index)
 
     def gates(self, z: Tensor, index: int) -> Tensor:
         """Compute the gates of z ``[B, 2, gates, d]`` of layer and direction ``index``; real ones have 1 part."""
@@ -363,7 +364,7 @@ class ComplexLSTM(_ComplexRecurrent, LSTMSteps):
         keep = None if mask is None else mask.squeeze(-1)
         if reverse:
             x, keep = x.flip(0), None if keep is None else keep.flip(0)
-        w, u, bias, _ = self._folded_weights(index)
+        (w, bias), (u, _) = (self.read_weight(layer, index) for layer in layers)
         weight = torch.cat([w, u], dim=1)
         out, *last = lstm_scan(x, state[0], state[1], keep, weight, bias)
         out = out.flip(0) if reverse else out

@@ -17,16 +17,17 @@ from ..padding_order import real_first, reorder
 
 __all__: list[str] = []
 
-# Rows of the real layer in the order of torch, as blocks of the folded rows: gates first, then both candidate halves.
-_BLOCKS = {"lstm": (0, 0, 1, 1, 3, 4, 2, 2), "gru": (0, 0, 1, 1, 2, 3)}
-
-# Folded weights of input and state, ``[rows, 2 in]`` and ``[rows, 2d]``, and their biases, for one direction.
-Folded = tuple[Tensor, Tensor, Tensor | None, Tensor | None]
+# A, B and the bias ``[b_re | b_im]`` or None of the complex layers of input and state, for one direction.
+Layer = tuple[Tensor, Tensor, Tensor | None]
 States = tuple[Tensor, ...]
 
 
 def run_layer(
-    rnn_type: str, x: Tensor, states: States, weights: list[Folded], batch_sizes: Tensor | None = None
+    rnn_type: str,
+    x: Tensor,
+    states: States,
+    weights: list[tuple[Layer, Layer, Tensor | None]],
+    batch_sizes: Tensor | None = None,
 ) -> tuple[Tensor, States]:
     """Run one layer in one or both directions.
 
@@ -34,13 +35,14 @@ def run_layer(
         rnn_type: ``"lstm"`` or ``"gru"``.
         x: ``[N, B, 2 in]`` halves, or the data ``[steps, 2 in]`` of a packed sequence with ``batch_sizes``.
         states: initial states, ``[directions, B, 2d]`` each.
-        weights: the folded weights of each direction.
+        weights: for each direction the layers of input and state, and alpha and beta of its gates alpha Re z +
+            beta Im z, ``[2, gates - 1, d]``; None for gates Re z.
 
     Returns:
         The states after every step, halves of width ``directions * 2d``, and the last states.
     """
     dtype = product_dtype(x)
-    parameters = real_parameters(rnn_type, weights, dtype)
+    parameters = in_cudnn_order([real_parameters(*direction) for direction in weights], dtype)
     x, states = x.to(dtype), tuple(state.to(dtype) for state in states)
     directions = len(weights)
     # In evaluation mode cuDNN saves nothing for a backward pass.
@@ -57,28 +59,52 @@ def run_layer(
     return out, tuple(last)
 
 
-def real_parameters(rnn_type: str, weights: list[Folded], dtype: torch.dtype) -> list[Tensor]:
-    """Return the parameters of the real layer as views of one tensor in cuDNN's order, which it reads without a copy.
+def gate_coefficients(learned: Tensor | None, num_gates: int, like: Tensor) -> Tensor:
+    """Return alpha and beta of alpha Re z + beta Im z for each row of the real layer, ``[2, gates, 2, d]``.
 
-    cuDNN stores the weights of all directions before the biases; torch lists the parameters of a direction together.
+    Both halves of a gate have its row; the halves of the candidate, which is third, are Re z and Im z.
     """
-    matrices = [matrix for folded in weights for matrix in folded[:2]]
-    biases = [bias for folded in weights for bias in folded[2:]]
-    given = [bias for bias in biases if bias is not None]
-    if given:  # a real layer has no bias or two
-        biases = [torch.zeros_like(given[0]) if bias is None else bias for bias in biases]
-    stored = [*matrices, *(bias for bias in biases if bias is not None)]
-    rows = []
-    for tensor in stored:
-        parts = tensor.chunk(max(_BLOCKS[rnn_type]) + 1)
-        rows.append([parts[index] for index in _BLOCKS[rnn_type]])
-    flat = torch.cat([part.flatten() for parts in rows for part in parts]).to(dtype)
-    pieces = flat.split([sum(part.numel() for part in parts) for parts in rows])
-    views = [piece.view(-1, *tensor.shape[1:]) for piece, tensor in zip(pieces, stored, strict=True)]
-    pairs = len(weights)
-    if not given:
-        return views
-    return [view for pair in range(pairs) for start in (0, 2 * pairs) for view in views[start + 2 * pair :][:2]]
+    unit = torch.eye(2, dtype=like.dtype, device=like.device)
+    d = like.shape[0] // num_gates
+    candidate = unit[:, None, :, None].expand(2, 1, 2, d)
+    gates = (unit[:, :1, None] if learned is None else learned).expand(2, num_gates - 1, d).unsqueeze(2)
+    gates = gates.expand(2, num_gates - 1, 2, d)
+    return torch.cat([gates[:, :2], candidate, gates[:, 2:]], dim=1)
+
+
+def real_parameters(of_input: Layer, of_state: Layer, learned: Tensor | None) -> list[Tensor]:
+    """Return weights ``[gates 2d, 2 in]``, ``[gates 2d, 2d]`` and two biases, or none, of one direction."""
+    (a, b, bias), (c, d, state_bias) = of_input, of_state
+    num_gates = c.shape[0] // c.shape[1]
+    alpha, beta = gate_coefficients(learned, num_gates, c)
+
+    def rows(real: Tensor, imag: Tensor) -> Tensor:
+        """Return alpha Re + beta Im of each row."""
+        real, imag = (part.view(num_gates, 1, -1, *part.shape[1:]) for part in (real, imag))
+        first, second = (factor if real.dim() == 3 else factor.unsqueeze(-1) for factor in (alpha, beta))
+        return torch.addcmul(first * real, second, imag).flatten(0, 2)
+
+    real, imag = torch.cat([a, c], dim=1), torch.cat([b, d], dim=1)
+    of_real, of_imag = rows(real, imag), rows(-imag, real)  # the columns of both halves of the input
+    width = a.shape[1]
+    columns = slice(width), slice(width, None)
+    weights = [torch.cat([of_real[:, part], of_imag[:, part]], dim=1) for part in columns]
+    if bias is None:
+        return weights
+    biases = [None if given is None else rows(*given.chunk(2)) for given in (bias, state_bias)]
+    return [*weights, *(torch.zeros_like(biases[0]) if given is None else given for given in biases)]
+
+
+def in_cudnn_order(directions: list[list[Tensor]], dtype: torch.dtype) -> list[Tensor]:
+    """Copy all parameters into one tensor in cuDNN's order, weights before biases, and return views of it.
+
+    cuDNN would copy parameters with a warning otherwise. torch lists the parameters of a direction together.
+    """
+    stored = [tensor for part in (slice(2), slice(2, None)) for direction in directions for tensor in direction[part]]
+    flat = torch.cat([tensor.flatten() for tensor in stored]).to(dtype)
+    pieces = flat.split([tensor.numel() for tensor in stored])
+    views = {id(tensor): piece.view(tensor.shape) for tensor, piece in zip(stored, pieces, strict=True)}
+    return [views[id(tensor)] for direction in directions for tensor in direction]
 
 
 class Packing:
