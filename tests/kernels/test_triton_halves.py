@@ -94,6 +94,57 @@ def test_other_factors_use_the_formula(launched):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(2, 3, 10), (6,), (2, 3, 4, 6)])
+def test_modulus_and_gradient(launched, shape, dtype):
+    x = made(shape, dtype)
+    out = CF.modulus(x)
+    assert out.dtype == dtype
+    exact = torch.complex(*x.detach().double().chunk(2, dim=-1)).requires_grad_()
+    cotangent = torch.randn(out.shape).to(out)
+    (found,) = torch.autograd.grad(out, x, cotangent)
+    assert launched == ["modulus", "modulus_backward"]
+    (wanted,) = torch.autograd.grad(exact.abs(), exact, cotangent.double())
+    torch.testing.assert_close(out.double(), exact.detach().abs(), rtol=TOLERANCE[dtype], atol=1e-6)
+    wanted = torch.cat([wanted.real, wanted.imag], dim=-1)
+    torch.testing.assert_close(found.double(), wanted, rtol=0, atol=4 * TOLERANCE[dtype])
+
+
+def test_modulus_of_extreme_values(launched):
+    largest, nan = torch.finfo(torch.float32).max, float("nan")
+    values = [
+        (0.0, 0.0),
+        (3e30, 4e30),
+        (3e-30, 4e-30),
+        (largest, largest),
+        (float("inf"), 1.0),
+        (nan, 1.0),
+        (1.0, nan),
+    ]
+    x = torch.tensor(values, device=DEVICE).t().flatten().requires_grad_()
+    out = CF.modulus(x)
+    expected = torch.tensor([0.0, 5e30, 5e-30, largest, largest, nan, nan], device=DEVICE)
+    torch.testing.assert_close(out, expected, equal_nan=True)
+    (grad,) = torch.autograd.grad(out[:4].sum(), x)
+    grad = grad.view(2, -1)[:, :4]
+    torch.testing.assert_close(grad[:, :3].cpu(), torch.tensor([[0.0, 0.6, 0.6], [0.0, 0.8, 0.8]]))
+    assert grad.isfinite().all()
+    half = torch.full((2,), 6e4, device=DEVICE, dtype=torch.float16)
+    assert CF.modulus(half) == torch.finfo(torch.float16).max
+
+
+def test_second_derivative_of_the_modulus(launched):
+    x = made((2, 6), torch.float32)
+
+    def twice():
+        (first,) = torch.autograd.grad(CF.modulus(x).square().sum(), x, create_graph=True)
+        return torch.autograd.grad(first.pow(3).sum(), x)[0]
+
+    found = twice()
+    with use_kernels(False):
+        torch.testing.assert_close(found, twice())
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_dropout_zeroes_both_halves_and_keeps_the_mean(launched, dtype, monkeypatch):
     monkeypatch.setattr(halves, "TILE", 4096)
     layer, x = ComplexDropout(0.25), torch.ones(40, 50, 20, device=DEVICE, dtype=dtype, requires_grad=True)

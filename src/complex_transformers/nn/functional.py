@@ -16,11 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Parameter
 
+from ..kernels import modulus as moduli
 from ..kernels.accelerator.switch import use_kernels
 from ..kernels.dispatch import is_plain_cpu, product_dtype, run
 from ..kernels.exporting import halves
 from ..kernels.linear import GaussLinear, MatrixLinear, block_matrix, widely_matrix, widely_parts
-from ..kernels.modulus import modulus_of_halves
 from ..kernels.product import product_of_halves
 from .checks import check_choice, check_shape
 
@@ -159,7 +159,7 @@ def modulus(x: Tensor) -> Tensor:
     Moduli beyond the range of the dtype saturate.
     """
     check_halves(x)
-    return narrow(modulus_of_halves(wide(x)), x.dtype)
+    return moduli.modulus(x)
 
 
 def squared_modulus(x: Tensor) -> Tensor:

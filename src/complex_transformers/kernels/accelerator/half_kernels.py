@@ -70,3 +70,36 @@ def dropout(x, out, x_strides, strides, sizes, features, count, p, seed, N: tl.c
     drawn = tl.rand(seed + (element >> 31), (element & 0x7FFFFFFF).to(tl.int32))  # 64-bit offsets are slow
     keep = (drawn >= p).to(tl.float32) / (1.0 - p)
     put(out, places(element, sizes, strides, features), strides, features, inside, real * keep, imag * keep)
+
+
+@triton.jit
+def size_of(real, imag, LARGEST: tl.constexpr):
+    """Compute |z| at most ``LARGEST``, without overflow of the squares."""
+    a, b = tl.abs(real), tl.abs(imag)
+    large, small = tl.maximum(a, b), tl.minimum(a, b)
+    ratio = small / tl.where(large > 0.0, large, 1.0)
+    size = tl.minimum(large * tl.sqrt(1.0 + ratio * ratio), LARGEST)
+    return tl.where((real == real) & (imag == imag), size, float("nan"))
+
+
+@triton.jit
+def modulus(x, out, x_strides, sizes, features, count, LARGEST: tl.constexpr, N: tl.constexpr):
+    """Compute |z|, contiguous ``[..., features]``."""
+    element = tl.program_id(0).to(tl.int64) * N + tl.arange(0, N)
+    inside = element < count
+    real, imag = number(x, places(element, sizes, x_strides, features), x_strides, features, inside)
+    tl.store(out + element, size_of(real, imag, LARGEST).to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def modulus_backward(x, grad, grad_x, x_strides, strides, sizes, features, count, N: tl.constexpr):
+    """Compute grad z / |z|, 0 at z = 0, from a contiguous ``grad [..., features]``."""
+    element = tl.program_id(0).to(tl.int64) * N + tl.arange(0, N)
+    inside = element < count
+    real, imag = number(x, places(element, sizes, x_strides, features), x_strides, features, inside)
+    size = size_of(real, imag, 3.4028234663852886e38)
+    factor = tl.load(grad + element, mask=inside, other=0.0).to(tl.float32)
+    factor = tl.where(size == 0.0, 0.0, factor)
+    size = tl.where(size == 0.0, 1.0, size)
+    target = places(element, sizes, strides, features)
+    put(grad_x, target, strides, features, inside, real / size * factor, imag / size * factor)

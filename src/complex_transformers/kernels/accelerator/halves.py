@@ -12,7 +12,7 @@ from torch import Tensor
 from ..dispatch import are_many, by_formula, gradients_with_graph, run
 from . import switch
 
-__all__ = ["KernelDropout", "KernelProduct", "dropout", "takes_dropout", "takes_product"]
+__all__ = ["KernelModulus", "KernelProduct", "dropout", "takes_dropout", "takes_modulus", "takes_product"]
 
 TILE = 512  # complex elements per program
 AXES = 4
@@ -32,6 +32,11 @@ def takes_dropout(x: Tensor) -> bool:
     return switch.may_run(x) and x.dim() <= AXES and not is_captured
 
 
+def takes_modulus(x: Tensor) -> bool:
+    """Return whether the kernel supports ``x``."""
+    return switch.may_run(x) and x.dim() <= AXES
+
+
 def dropout(x: Tensor, p: float) -> Tensor:
     """Zero complex elements with probability p, both halves together, and divide the others by 1 - p."""
     return run(KernelDropout, x, p, int(torch.randint(2**62, ())))
@@ -47,14 +52,12 @@ def _strides(x: Tensor, sizes: tuple[int, ...]) -> tuple[int, ...]:
     return (0,) * missing + tuple(own)
 
 
-def _launch(kernel: Any, inputs: list[Tensor], outputs: list[Tensor], *rest: Any, **flags: bool) -> None:
-    """Run ``kernel`` on all complex elements; inputs are broadcast to the outputs, which are contiguous."""
-    shape = outputs[0].shape
-    sizes = (1,) * (AXES - len(shape)) + tuple(shape)
-    strides = [_strides(tensor, sizes) for tensor in (*inputs, outputs[0])]
-    features, count = sizes[-1] // 2, shape.numel() // 2
-    programs = (-(-count // TILE),)
-    switch.launch(kernel, programs, *inputs, *outputs, *strides, sizes, features, count, *rest, **flags, N=TILE)
+def _launch(kernel: Any, tensors: list[Tensor], halves: list[Tensor], like: Tensor, *rest: Any, **flags: Any) -> None:
+    """Run ``kernel`` on the complex elements of ``like``; it gets the strides of ``halves``, broadcast to it."""
+    sizes = (1,) * (AXES - like.dim()) + tuple(like.shape)
+    strides = [_strides(x, sizes) for x in halves]
+    features, count = sizes[-1] // 2, like.numel() // 2
+    switch.launch(kernel, (-(-count // TILE),), *tensors, *strides, sizes, features, count, *rest, **flags, N=TILE)
 
 
 def _empty(x: Tensor) -> Tensor:
@@ -69,7 +72,7 @@ class KernelProduct(torch.autograd.Function):
         from . import half_kernels as kernels
 
         out = _empty(x)
-        _launch(kernels.product, [x, y], [out])
+        _launch(kernels.product, [x, y, out], [x, y, out], x)
         return out
 
     @staticmethod
@@ -87,7 +90,8 @@ class KernelProduct(torch.autograd.Function):
             return gradients_with_graph(by_parts, (x, y), ctx.needs_input_grad, (grad,))
         grad_x = _empty(x)
         grad_y = _empty(x) if needs_x and needs_y else grad_x  # only the one that is needed is written
-        _launch(kernels.product_backward, [x, y, grad], [grad_x, grad_y], X=needs_x, Y=needs_y)
+        tensors = [x, y, grad, grad_x, grad_y]
+        _launch(kernels.product_backward, tensors, tensors[:4], x, X=needs_x, Y=needs_y)
         return grad_x if needs_x else None, grad_y.sum_to_size(y.shape) if needs_y else None
 
 
@@ -99,7 +103,7 @@ class KernelDropout(torch.autograd.Function):
         from . import half_kernels as kernels
 
         out = _empty(x)
-        _launch(kernels.dropout, [x], [out], p, seed)
+        _launch(kernels.dropout, [x, out], [x, out], x, p, seed)
         return out
 
     @staticmethod
@@ -113,3 +117,33 @@ class KernelDropout(torch.autograd.Function):
             ones = torch.ones(ctx.shape, dtype=grad.dtype, device=grad.device)
             return grad * KernelDropout.forward(ones, ctx.p, ctx.seed), None, None
         return run(KernelDropout, grad, ctx.p, ctx.seed), None, None
+
+
+class KernelModulus(torch.autograd.Function):
+    """|z|, ``[..., 2d] -> [..., d]``, with gradient z / |z|, which is 0 at z = 0; large values saturate."""
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        from . import half_kernels as kernels
+
+        out = x.new_empty(*x.shape[:-1], x.shape[-1] // 2)
+        _launch(kernels.modulus, [x, out], [x], x, LARGEST=torch.finfo(x.dtype).max)
+        return out
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
+        from ..modulus import modulus_in_float32
+        from . import half_kernels as kernels
+
+        (x,) = ctx.saved_tensors
+        if by_formula(grad):
+            (found,) = gradients_with_graph(lambda z: (modulus_in_float32(z),), (x,), (True,), (grad,))
+            assert found is not None
+            return found
+        grad_x = _empty(x)
+        _launch(kernels.modulus_backward, [x, grad.contiguous(), grad_x], [x, grad_x], x)
+        return grad_x
