@@ -8,11 +8,13 @@ import ast
 import csv
 import gzip
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -56,6 +58,13 @@ def commands(group: cli.Group = cli.COMMANDS, *words: str) -> Iterator[tuple[str
 @pytest.fixture(autouse=True)
 def command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["pytest"])  # which commands replace
+
+
+def refused(capsys: pytest.CaptureFixture[str], message: str, *words: str | Path) -> None:
+    """Assert that a command ends with status 2 and one error without a traceback."""
+    capsys.readouterr()
+    assert cli.main([*map(str, words)]) == 2
+    assert re.search(f"^complex-transformers: error: .*{message}", capsys.readouterr().err, re.MULTILINE)
 
 
 @pytest.fixture
@@ -106,13 +115,35 @@ def test_what_is_no_command(capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["--version"])
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def fail(name: str) -> None:
         raise ModuleNotFoundError("No module named 'datasets'", name="datasets")
 
     monkeypatch.setattr(cli, "import_module", fail)
-    with pytest.raises(ImportError, match="complex-transformers run ctc needs datasets: pip install"):
-        cli.main(["run", "ctc"])
+    refused(capsys, "complex-transformers run ctc needs datasets: pip install", "run", "ctc")
+
+
+@pytest.mark.parametrize("error", [ValueError, FileNotFoundError])
+def test_errors_of_files_and_options_are_one_line(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def main() -> None:
+        failure = error("a.csv must have rows")
+        failure.add_note("while reading a.csv")
+        raise failure
+
+    monkeypatch.setattr(cli, "import_module", lambda name: SimpleNamespace(main=main))
+    assert cli.main(["evaluate"]) == 2
+    assert capsys.readouterr().err == "complex-transformers: error: a.csv must have rows\nwhile reading a.csv\n"
+
+
+def test_other_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def main() -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(cli, "import_module", lambda name: SimpleNamespace(main=main))
+    with pytest.raises(RuntimeError, match="out of memory"):
+        cli.main(["evaluate"])
 
 
 def test_a_recipe_records_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,22 +178,21 @@ def test_lift_quantize_and_evaluate(llama: Path, tmp_path: Path, capsys: pytest.
     assert scores[str(llama)]["perplexity"] == pytest.approx(scores[lifted]["perplexity"], rel=1e-4)
     assert scores[packed]["tokens"] == scores[lifted]["tokens"] > 50
     assert "perplexity: " in capsys.readouterr().out
-    with pytest.raises(ValueError, match="--model must not be quantized already"):
-        cli.main(["quantize", "--model", packed, "--output", str(tmp_path / "again"), "--stages", "3"])
-    with pytest.raises(ValueError, match=r"--model must not be quantized, .*dequantize"):
-        cli.main(["export", "--model", packed, "--output_dir", str(tmp_path / "onnx")])
+    again, onnx = tmp_path / "again", tmp_path / "onnx"
+    message = "--model must not be quantized already"
+    refused(capsys, message, "quantize", "--model", packed, "--output", again, "--stages", "3")
+    message = "--model must not be quantized, .*dequantize"
+    refused(capsys, message, "export", "--model", packed, "--output_dir", onnx)
     Path(text).write_text("")
-    with pytest.raises(ValueError, match="--eval_file must contain text"):
-        cli.main(["evaluate", "--model", lifted, "--eval_file", text])
+    refused(capsys, "--eval_file must contain text", "evaluate", "--model", lifted, "--eval_file", text)
 
 
-def test_a_real_model_is_not_quantized(llama: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="lift"):
-        cli.main(["quantize", "--model", str(llama), "--output", str(tmp_path / "packed")])
+def test_a_real_model_is_not_quantized(llama: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused(capsys, "lift", "quantize", "--model", llama, "--output", tmp_path / "packed")
     assert not (tmp_path / "packed").exists()
 
 
-def test_a_classifier_is_evaluated(tmp_path: Path) -> None:
+def test_a_classifier_is_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tokenizer = build_tokenizer(TEXTS, "word")
     config = ComplexOrderConfig(
         vocab_size=len(tokenizer), hidden_size=8, num_attention_heads=1, num_hidden_layers=1, id2label={0: "a", 1: "b"}
@@ -188,8 +218,7 @@ def test_a_classifier_is_evaluated(tmp_path: Path) -> None:
         ("", "must have rows, got the empty table"),
     ):
         table.write_text("text,label\n" + lines)
-        with pytest.raises(ValueError, match=message):
-            cli.main(["evaluate", "--model", str(tmp_path), "--eval_file", str(table)])
+        refused(capsys, message, "evaluate", "--model", tmp_path, "--eval_file", table)
 
 
 def test_translations_are_evaluated(tmp_path: Path) -> None:
@@ -207,8 +236,8 @@ def test_translations_are_evaluated(tmp_path: Path) -> None:
     assert {"bleu", "chrf", "rows"} <= json.loads(output.read_text()).keys()
 
 
-def test_what_cannot_be_evaluated(tmp_path: Path) -> None:
+def test_what_cannot_be_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sizes = {"hidden_size": 8, "num_attention_heads": 1, "num_hidden_layers": 1}
     ComplexOrderModel(ComplexOrderConfig(vocab_size=9, **sizes)).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"model must be a text model .*got ComplexOrderModel"):
-        cli.main(["evaluate", "--model", str(tmp_path), "--eval_file", "text.txt"])
+    message = "model must be a text model .*got ComplexOrderModel"
+    refused(capsys, message, "evaluate", "--model", tmp_path, "--eval_file", "text.txt")

@@ -128,6 +128,16 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(named) == sorted(written | set(pages.api_pages()) | set(pages.example_pages()))
 
 
+def test_tables_of_guides_have_at_most_15_rows() -> None:
+    sections = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("nav:\n")[2])
+    [long] = [section["Reproductions"] for section in sections if "Reproductions" in section]
+    guides = {page.relative_to(DOCS).as_posix(): page for page in DOCS.rglob("*.md")}
+    for path in guides.keys() - set(pages_of(long)):
+        tables = re.findall(r"(?:^\|.*\n)+", guides[path].read_text(encoding="utf-8"), re.MULTILINE)
+        rows = max((table.count("\n") - 2 for table in tables), default=0)
+        assert rows <= 15, f"{path} has a table of {rows} rows: move it to a page under Reproductions"
+
+
 def pages_of(nav: list[Any]) -> Iterator[str]:
     """Yield the pages of a navigation."""
     for entry in nav:

@@ -33,7 +33,7 @@ def call(folder: Path, *command: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built without network from a copy, since a build leaves files beside the sources."""
+    """Build the wheel, without network, from a copy, since a build leaves files beside the sources."""
     folder = tmp_path_factory.mktemp("wheel")
     shutil.copytree(ROOT / "src", folder / "clone/src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"):
@@ -46,7 +46,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of a new environment with the wheel, which finds the dependencies where the tests find them."""
+    """Return the programs of a new environment with the wheel, which finds the dependencies where the tests do."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False)
     bin_folder = folder / ("Scripts" if os.name == "nt" else "bin")

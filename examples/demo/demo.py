@@ -51,7 +51,7 @@ NEPERS = 4.0  # range of a spectrum plot: the clips are noisy
 FOLDERS = {"feature-extraction": "text-classification"}
 OPTIONS: dict[str, dict[str, Any]] = {
     "token-classification": {"aggregation_strategy": "simple"},
-    "complex-text2text": {"model_kwargs": {"attn_implementation": "eager"}},  # returns the weights that are plotted
+    "complex-text2text": {"model_kwargs": {"attn_implementation": "eager"}},  # for the plotted attention weights
 }
 SENTENCE = "the old dog is behind the small cat"
 HEARD = "The network takes the complex spectrum; in the plot hue is the phase and brightness the modulus."

@@ -58,7 +58,7 @@ class Arguments:
 
 
 class BertWithoutPositions(BertForSequenceClassification):
-    """BERT whose position embeddings are zero and frozen, so that it sees a bag of words."""
+    """BERT whose position embeddings are zero and frozen, so that it ignores word order."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
@@ -67,7 +67,7 @@ class BertWithoutPositions(BertForSequenceClassification):
 
 
 class BertWithComplexOrder(BertWithoutPositions):
-    """The same BERT fed by waves r exp(i omega pos): the halves ``[real | imag]`` are its input embeddings."""
+    """The same BERT with r exp(i omega pos) as input embeddings, in ``[real | imag]`` halves."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of the README, each from a network trained in a minute or from data: waves, attention, a spectrum.
+"""Draw the pictures of the README: waves and attention of small trained networks, and the spectrum of a clip.
 
 make quickstart && python examples/gallery/make_pictures.py
 python examples/gallery/make_pictures.py --words return file number --clip clip.wav --output_dir outputs/pictures
@@ -37,7 +37,7 @@ PAD, START, END, FIRST = 0, 1, 2, 3
 
 @dataclass
 class Arguments:
-    """Where the trained classifier lies, what to draw, and where the pictures go."""
+    """Trained classifier, what to draw, and output folder."""
 
     classifier: str = "outputs/quickstart/model"
     words: list[str] = field(default_factory=lambda: ["return", "file"])

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-SPEEDS = range(80, 451)  # words a minute; espeak-ng would clip others without a word
+SPEEDS = range(80, 451)  # words per minute; espeak-ng clips other values without warning
 PITCHES = range(100)
 
 # Constants of speak_lib.h
@@ -24,7 +24,7 @@ _RATE, _PITCH = 1, 3
 _IPA, _UTF8, _POSITION_CHARACTER = 2, 1, 1
 
 _LANGUAGE_SWITCH = re.compile(r"\([a-z]{2,3}(?:-[a-z0-9]+)*\)")
-# Left out: "_" parts phonemes, the rest has no width. Symbols outside the chart are spelled with symbols of the chart.
+# Removed: "_", which separates phonemes, and zero-width characters. Replaced: symbols outside the IPA chart.
 _SPELLING = str.maketrans(
     {
         **dict.fromkeys("_\u200b\u200c\u200d\u2060\ufeff", ""),
@@ -41,7 +41,7 @@ _Phonemes = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
 class _Voice(ctypes.Structure):
     _fields_ = [
         ("name", ctypes.c_char_p),
-        ("languages", ctypes.c_void_p),  # a byte of priority and a code, again and again, then a zero
+        ("languages", ctypes.c_void_p),  # pairs of a priority byte and a code string, then a zero
         ("identifier", ctypes.c_char_p),
         ("gender", ctypes.c_ubyte),
         ("age", ctypes.c_ubyte),
@@ -53,15 +53,14 @@ class _Voice(ctypes.Structure):
 
 
 def _load() -> tuple[ctypes.CDLL, bytes | None]:
-    """The library and the folder of its data, None where the library knows it."""
+    """Return the library and its data folder, None for the default one."""
     try:
         import espeakng_loader
     except ImportError:
         name = ctypes.util.find_library("espeak-ng")
         if name is None:
             raise ImportError(
-                'espeak-ng is missing: pip install -e ".[synthesis]", or install the package espeak-ng of the '
-                "operating system"
+                'espeak-ng is missing: pip install -e ".[synthesis]", or the package espeak-ng of the operating system'
             ) from None
         return ctypes.CDLL(name), None
     return ctypes.CDLL(str(espeakng_loader.get_library_path())), os.fsencode(espeakng_loader.get_data_path())
@@ -70,18 +69,18 @@ def _load() -> tuple[ctypes.CDLL, bytes | None]:
 def clean_ipa(clauses: Sequence[str]) -> str:
     """Return one line of IPA from the transcription of each clause by espeak-ng.
 
-    Stress, length and spaces between words stay. Marks of another language such as ``(en)``, ``_`` and characters
-    without width go. Symbols outside the chart of the International Phonetic Association are replaced: a
-    hook of rhoticity is a symbol of its own, and the barred small capital i becomes that letter with a diaeresis.
+    Stress, length and spaces between words stay. Language switches such as ``(en)``, ``_`` and zero-width characters
+    are removed. Symbols outside the IPA chart are replaced: the hook of rhoticity becomes a separate symbol, and the
+    barred small capital i becomes that letter with a diaeresis.
     """
     return " ".join(_LANGUAGE_SWITCH.sub("", " ".join(clauses)).translate(_SPELLING).split())
 
 
 def _in_child(function: Callable[[], Any]) -> Any:
-    """What ``function`` returns, or raises, in a copy of this process.
+    """Run ``function`` in a forked process and return its result or raise its exception.
 
     Raises:
-        RuntimeError: the copy ended without a result.
+        RuntimeError: the process ended without a result.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -97,7 +96,7 @@ def _in_child(function: Callable[[], Any]) -> Any:
                 pickle.dump((result, error), pipe)
             status = 0
         finally:
-            os._exit(status)  # no clean-up of what belongs to the parent
+            os._exit(status)  # without the clean-up handlers of the parent
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         data = pipe.read()
@@ -111,23 +110,23 @@ def _in_child(function: Callable[[], Any]) -> Any:
 
 
 class Espeak:
-    """espeak-ng, which says a text the same way whatever it said before.
+    """espeak-ng with reproducible output: the speech for a text does not depend on earlier texts.
 
-    The library keeps state from one text to the next that no function resets: phases of the wave, random numbers. So
-    this process never speaks. It makes a copy of itself for each text, which needs an operating system with ``fork``.
+    The library has state that no function resets, such as random numbers. Each text is therefore spoken in a forked
+    process, which needs an operating system with ``fork``.
 
     Raises:
-        ImportError: no library (extra ``synthesis``).
-        RuntimeError: an operating system without ``fork``, or a library that does not start.
+        ImportError: the library is missing (extra ``synthesis``).
+        RuntimeError: the operating system has no ``fork``, or the library does not start.
     """
 
     def __init__(self) -> None:
         if not hasattr(os, "fork"):
-            raise RuntimeError("this needs os.fork: run it on Linux or macOS, or in the Linux subsystem of Windows")
+            raise RuntimeError("espeak-ng needs os.fork. Run it on Linux, macOS or the Linux subsystem of Windows.")
         self._library, data = _load()
         self.sampling_rate: int = self._library.espeak_Initialize(_SYNCHRONOUS, 0, data, _DONT_EXIT)
         if self.sampling_rate <= 0:
-            raise RuntimeError(f"espeak-ng does not start (status {self.sampling_rate}), its data: {data!r}")
+            raise RuntimeError(f"espeak-ng does not start (status {self.sampling_rate}) with the data folder {data!r}")
         self._library.espeak_Info.restype = ctypes.c_char_p
         self.version: str = self._library.espeak_Info(None).decode()
         self._library.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
@@ -135,7 +134,7 @@ class Espeak:
         self._variants = {variant.lower(): variant for variant in self._variant_names()}
 
     def _list(self, languages: bytes | None) -> list[tuple[str, str, list[tuple[int, str]]]]:
-        """Name, identifier and ``(priority, language)`` of voices; the lowest priority is preferred."""
+        """Return name, identifier and ``(priority, language)`` of voices; the lowest priority is preferred."""
         wanted = ctypes.create_string_buffer(languages) if languages is not None else None
         spec = _Voice(languages=ctypes.cast(wanted, ctypes.c_void_p)) if wanted is not None else None
         found = self._library.espeak_ListVoices(None if spec is None else ctypes.byref(spec))
@@ -152,8 +151,8 @@ class Espeak:
         return voices
 
     def _voice_names(self) -> dict[str, str]:
-        """Every name of a voice, in small letters -> its identifier: languages before files and names."""
-        # MBROLA's voices are listed whether MBROLA is there or not.
+        """Return lower-case name -> identifier of voices; language codes precede file names and names."""
+        # MBROLA voices are listed even without MBROLA.
         voices = [voice for voice in self._list(None) if not voice[1].startswith("mb/")]
         codes = sorted((priority, code, identifier) for _, identifier, codes in voices for priority, code in codes)
         names: dict[str, str] = {}
@@ -171,7 +170,7 @@ class Espeak:
         """Return the identifier of a voice, with its variant: ``gmw/en-US+f3`` for ``en-us+f3``.
 
         Raises:
-            ValueError: no such voice or variant; the error names those that are close.
+            ValueError: unknown voice or variant; the error lists similar ones.
         """
         name, plus, variant = voice.partition("+")
         if name.lower() not in self._names:
@@ -181,21 +180,21 @@ class Espeak:
         return self._names[name.lower()] + (f"+{self._variants[variant.lower()]}" if plus else "")
 
     def say(self, text: str, voice: str = "en-us", speed: int = 160, pitch: int = 50) -> tuple[np.ndarray, str]:
-        """Return 16-bit samples ``[samples]`` at ``sampling_rate``, and their transcription.
+        """Return 16-bit samples ``[samples]`` at ``sampling_rate``, and the transcription.
 
         Args:
             text: one sentence or more; not read as SSML.
-            voice: a language, a file or a name of espeak-ng, and a variant behind a plus: ``en-us+f3``.
-            speed: words a minute, 80 to 450.
+            voice: a language, file or name of espeak-ng, optionally with a variant: ``en-us+f3``.
+            speed: words per minute, 80 to 450.
             pitch: 0 to 99.
 
         Raises:
-            ValueError: an empty text or one with a zero character; unknown voice; speed or pitch out of range; a text
-                that espeak-ng does not speak.
+            ValueError: a text that is empty, has a null character or yields no speech; unknown voice; speed or pitch
+                out of range.
             RuntimeError: an error of espeak-ng.
         """
         if not text.strip() or "\0" in text:
-            raise ValueError(f"the text must not be empty or have zero characters, got {text!r}")
+            raise ValueError(f"text must not be empty or have null characters, got {text!r}")
         for name, value, allowed in (("speed", speed, SPEEDS), ("pitch", pitch, PITCHES)):
             if value not in allowed:
                 raise ValueError(f"{name} must lie in [{allowed.start}, {allowed.stop - 1}], got {value}")
@@ -203,7 +202,7 @@ class Espeak:
         samples, clauses = _in_child(lambda: self._say(text, identifier, speed, pitch))
         ipa = clean_ipa(clauses)
         if not ipa or not samples:
-            raise ValueError(f"voice {voice!r} says nothing for {text!r}: the text needs letters or figures")
+            raise ValueError(f"text must have letters or digits for voice {voice!r}, which says nothing for {text!r}")
         return np.frombuffer(samples, dtype=np.int16), ipa
 
     def _say(self, text: str, identifier: str, speed: int, pitch: int) -> tuple[bytes, list[str]]:
@@ -223,12 +222,12 @@ class Espeak:
         wave, phonemes = _Wave(on_wave), _Phonemes(on_phonemes)
         library.espeak_SetSynthCallback(wave)
         library.espeak_SetPhonemeCallback(phonemes)
-        # The phonemes that are spoken are printed as well as given to the function: to nowhere.
+        # espeak-ng also prints the phonemes: discard that output.
         c.fopen.restype = ctypes.c_void_p
         library.espeak_SetPhonemeTrace(_IPA, ctypes.c_void_p(c.fopen(os.fsencode(os.devnull), b"w")))
-        if hasattr(library, "espeak_ng_SetRandSeed"):  # since 1.52; it starts with the time
+        if hasattr(library, "espeak_ng_SetRandSeed"):  # since 1.52; the default seed is the time
             library.espeak_ng_SetRandSeed(ctypes.c_long(1))
-        c.srand(1)  # of some variants, and of older versions
+        c.srand(1)  # random numbers of some variants and of older versions
         data = text.encode() + b"\0"
         statuses = {
             "SetVoiceByName": library.espeak_SetVoiceByName(identifier.encode()),
@@ -244,8 +243,8 @@ class Espeak:
 
 
 def _close(name: str, known: dict[str, str]) -> str:
-    """Names that are like one that is unknown, and those that begin alike."""
+    """Return a hint with similar names, and names with the same first two letters."""
     close = get_close_matches(name.lower(), known, n=5, cutoff=0.5)
     alike = sorted(each for each in known if not {" ", "/"} & {*each} and each.startswith(name.lower()[:2]))
     names = list(dict.fromkeys([*close, *alike]))
-    return f"close are {', '.join(names)}" if names else f"there are {', '.join(sorted(known))}"
+    return f"similar: {', '.join(names)}" if names else f"known: {', '.join(sorted(known))}"

@@ -52,18 +52,18 @@ except ImportError as error:
 
 COLUMNS = ("path", "text", "ipa", "voice", "speed", "pitch", "seconds")
 HELD_OUT = {"validation": 0.1, "test": 0.1}
-TRANSCRIPTION_TASKS = range(1, 7)  # of Babble; in task 7 all speech would have the same label
+TRANSCRIPTION_TASKS = range(1, 7)  # of Babble; task 7 has one label for all speech
 
 
 @dataclass
 class Arguments:
-    """Texts, voices and sizes."""
+    """Texts, voices, sizes and output folder."""
 
     text_files: list[str] = field(metadata={"help": "one sentence per line; also .gz"})
     utterances: int = 3000
     max_words: int | None = field(
         default=None,
-        metadata={"help": "split longer lines into sentences, and these into even pieces of at most so many words"},
+        metadata={"help": "split longer lines into sentences, and these into even pieces of at most this many words"},
     )
     voices: list[str] = field(
         default_factory=lambda: [
@@ -72,7 +72,7 @@ class Arguments:
         ],
         metadata={"help": "voices of espeak-ng; a plus adds a variant: en-us+f3"},
     )
-    speeds: list[int] = field(default_factory=lambda: [130, 160, 190], metadata={"help": "words/minute, 80 to 450"})
+    speeds: list[int] = field(default_factory=lambda: [130, 160, 190], metadata={"help": "words per minute, 80-450"})
     pitches: list[int] = field(default_factory=lambda: [50], metadata={"help": "0 to 99"})
     sampling_rate: int = field(default=16000, metadata={"help": "Hz of the recordings"})
     seed: int = field(default=0, metadata={"help": "seed of the choice of sentences, voices and splits"})
@@ -96,12 +96,12 @@ class Arguments:
                 raise ValueError(f"--{name} must lie in [{allowed.start}, {allowed.stop - 1}], got {wrong}")
         for name in ("voices", "speeds", "pitches"):
             if double := [value for value, count in Counter(getattr(self, name)).items() if count > 1]:
-                raise ValueError(f"--{name} has {double} more than once")
+                raise ValueError(f"--{name} must be distinct, got {double} more than once")
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A text to say, and the number of the line it comes from."""
+    """A text to speak, and the number of its line."""
 
     text: str
     line: int
@@ -109,7 +109,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Utterance:
-    """A sentence, and how it is spoken."""
+    """A sentence with its voice, speed and pitch."""
 
     path: str
     sentence: Sentence
@@ -132,7 +132,7 @@ def pieces(line: str, max_words: int | None) -> list[str]:
 
 
 def read_sentences(files: Sequence[str], max_words: int | None) -> tuple[list[Sentence], dict[str, int]]:
-    """Return texts with distinct words, and how many lines and pieces were left out.
+    """Return texts with distinct words, and counts of the lines and pieces left out.
 
     Raises:
         ValueError: a file without a sentence.
@@ -164,14 +164,15 @@ def choose(sentences: Sequence[Sentence], args: Arguments) -> list[Utterance]:
     """Choose utterances: every sentence once before any repeats, and never with the same voice, speed and pitch.
 
     Raises:
-        ValueError: more utterances than sentences and ways to say them, or with ``--babble`` than sentences.
+        ValueError: more utterances than combinations of sentence, voice, speed and pitch; with ``--babble``, more than
+            sentences.
     """
     generator = random.Random(args.seed)
     ways = list(product(args.voices, args.speeds, args.pitches))
     most = len(sentences) if args.babble else len(sentences) * len(ways)
     if args.utterances > most:
-        # Babble's parts are made by symbols, so a sentence that is said twice could be in two of them.
-        reason = "--babble says each once" if args.babble else f"there are {len(ways)} ways to say each"
+        # Babble's splits are made by symbols, so a sentence spoken twice could be in two of them.
+        reason = "--babble uses each once" if args.babble else f"{len(ways)} combinations of voice, speed and pitch"
         raise ValueError(
             f"--utterances must be at most {most}, got {args.utterances}: {len(sentences)} sentences and {reason}"
         )
@@ -186,7 +187,7 @@ def choose(sentences: Sequence[Sentence], args: Arguments) -> list[Utterance]:
 
 
 def split_lines(lines: Iterable[int], seed: int) -> dict[int, str]:
-    """Return line -> split. Pieces of one line are in the same split, and so are all ways to say a piece.
+    """Return line -> split. All utterances of a line are in the same split.
 
     Raises:
         ValueError: fewer than 3 lines.
@@ -202,7 +203,7 @@ def split_lines(lines: Iterable[int], seed: int) -> dict[int, str]:
     return part_of
 
 
-_speaking: dict[str, Any] = {}  # of a process: espeak-ng, and where to write
+_speaking: dict[str, Any] = {}  # per process: espeak-ng, output folder and sampling rate
 
 
 def _start(espeak: Espeak, folder: Path, sampling_rate: int) -> None:
@@ -232,7 +233,7 @@ def _speak(utterance: Utterance) -> tuple[str | None, float, str | None]:
 
 def speak_all(utterances: Sequence[Utterance], espeak: Espeak, args: Arguments) -> Iterator[Any]:
     """Yield the results of ``_speak`` in order."""
-    # Forked processes have the library and its voices loaded.
+    # Forked processes share the loaded library and its voices.
     context = multiprocessing.get_context("fork")
     with context.Pool(args.processes, _start, (espeak, Path(args.output_dir), args.sampling_rate)) as pool:
         yield from tqdm(pool.imap(_speak, utterances), total=len(utterances), unit=" utterances", disable=None)
@@ -271,16 +272,16 @@ def write_babble(folder: Path, rows: Sequence[dict[str, Any]], args: Arguments) 
 
 
 def main() -> dict[str, Any]:
-    """Parse the command line, speak, write the folder."""
+    """Parse the command line, synthesize the utterances and write the folder."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
     folder = Path(args.output_dir)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileExistsError(f"{folder} is there and not an empty folder: remove it, or give another --output_dir")
+        raise FileExistsError(f"{folder} exists and is not an empty folder: remove it, or give another --output_dir")
     espeak = Espeak()
     same: dict[str, str] = {}
     for voice in args.voices:
         if (other := same.setdefault(espeak.resolve(voice), voice)) != voice:
-            raise ValueError(f"--voices has {other!r} and {voice!r}, which are the same voice")
+            raise ValueError(f"--voices must be distinct, got {other!r} and {voice!r}, which are the same voice")
     sentences, read = read_sentences(args.text_files, args.max_words)
     utterances = choose(sentences, args)
     part_of = {} if args.babble else split_lines((each.sentence.line for each in utterances), args.seed)

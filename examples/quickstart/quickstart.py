@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Arguments(arguments_of(load_text_dataset, overlap="drop")):
-    """What to train on, how long, and where to put the result."""
+    """Data, network, training and output folder."""
 
     sentences: list[str] = field(
         default_factory=lambda: [
@@ -57,7 +57,7 @@ class Arguments(arguments_of(load_text_dataset, overlap="drop")):
         ],
         metadata={"help": "texts for the trained model to classify"},
     )
-    hidden_size: int = field(default=128, metadata={"help": "width: half of it complex features"})
+    hidden_size: int = field(default=128, metadata={"help": "stored width, twice the complex features"})
     num_hidden_layers: int = 2
     num_attention_heads: int = 4
     num_train_epochs: float = 4
@@ -68,7 +68,7 @@ class Arguments(arguments_of(load_text_dataset, overlap="drop")):
 
 
 def load_data(args: Arguments) -> DatasetDict:
-    """Columns ``text`` and ``label`` in disjoint parts; the last of validation and test is held out for the score."""
+    """Return disjoint splits with the columns ``text`` and ``label``."""
     if args.train_file is None and args.dataset_name is None:
         return word_order_dataset(seed=args.seed)
     data = load_text_dataset(**args.given())
@@ -80,8 +80,8 @@ def load_data(args: Arguments) -> DatasetDict:
 def train(
     embedding_type: str, data: DatasetDict, tokenizer: PreTrainedTokenizerFast, args: Arguments
 ) -> tuple[ComplexOrderForSequenceClassification, float, float]:
-    """Train one network; return it with its accuracy on the held-out part and the seconds it took."""
-    set_seed(args.seed)  # both networks start from the same random numbers
+    """Train one network; return it, its accuracy on the held-out split and the training time in seconds."""
+    set_seed(args.seed)  # the same seed for both networks
     names = data["train"].features["label"].names
     config = ComplexOrderConfig(
         vocab_size=len(tokenizer),
@@ -105,7 +105,7 @@ def train(
         logging_steps=40,  # a few seconds on one core
         per_device_train_batch_size=args.batch_size,
         per_device_eval_batch_size=256,
-        train_sampling_strategy="group_by_length",  # else nearly half of a batch is padding
+        train_sampling_strategy="group_by_length",  # otherwise nearly half of a batch is padding
         save_strategy="no",
         load_best_model_at_end=False,
         seed=args.seed,
@@ -175,7 +175,7 @@ def main() -> None:
     print(f"\nsaved: {folder} and {Path(args.output_dir) / 'waves.png'}")
 
     print("a new process loads the folder and classifies:")
-    command = [sys.executable, "-m", "complex_transformers.cli", "run", "classify"]
+    command = [sys.executable, str(Path(__file__).with_name("classify.py"))]
     subprocess.run([*command, str(folder), *args.sentences], check=True)
 
 

@@ -21,7 +21,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/benchmarks.md": ("cases",),
     "docs/benchmarks-gpu.md": ("cases", "launches"),
     "docs/choose.md": ("verdicts",),
-    "docs/comparisons.md": ("choose",),
+    "docs/comparisons.md": ("choose", "verdicts"),
     "docs/decisions/0002-linear.md": ("cases",),
     "docs/decisions/0003-blocked-attention.md": ("cases",),
     "docs/export.md": ("export",),

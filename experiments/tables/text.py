@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -63,6 +63,10 @@ SYNCONMT = {  # name of a run -> network, number field, inputs and outputs
     "luong-equal-parameters": ("Luong, equal parameters", "real", "words"),
     "luong-relations": ("Luong, own relations, alpha 0.9, equal stored width", "real", "words, relations"),
 }
+SYNCONMT_DECODERS = {  # title of a table -> how the names of its runs start
+    "SynCoNMT-B and Bahdanau": ("synconmt-b", "bahdanau"),
+    "SynCoNMT-L and Luong": ("synconmt-l", "luong"),
+}
 TREC_COLUMNS = {
     "validation": score("validation_accuracy"),
     "test": score("test_accuracy"),
@@ -110,17 +114,30 @@ def multi30k_table(results: Path, direction: str) -> str:
 
 
 def synconmt_table(results: Path) -> str:
-    """Write BLEU, chrF and accuracies of SynCoNMT and its real twins that were run."""
+    """Write BLEU, chrF and accuracies of SynCoNMT and its real twins that were run, a table for each decoder."""
     found = find_runs(results / "synconmt.jsonl", SYNCONMT)
     columns = TRANSLATION | ACCURACIES | SIZE
-    table = run_table(["network", "number field", "inputs and outputs"], columns, SYNCONMT, found)
-    return f"{table}\n\n{_one_signature(found.values())}"
+    labels = ["network", "number field", "inputs and outputs"]
+    tables = _by_decoder(found, lambda runs: run_table(labels, columns, SYNCONMT, runs))
+    return f"{tables}\n\n{_one_signature(found.values())}"
 
 
 def synconmt_length_table(results: Path) -> str:
-    """Write test BLEU by the source length in words, with the number of sentences of each length."""
-    found = find_runs(results / "synconmt.jsonl", SYNCONMT)
-    groups = next(iter(found.values()))[0]["bleu_by_length"] if found else []
+    """Write test BLEU by the source length in words, with the number of sentences, a table for each decoder."""
+    return _by_decoder(find_runs(results / "synconmt.jsonl", SYNCONMT), _length_table)
+
+
+def _by_decoder(found: Mapping[str, Runs], write: Callable[[Mapping[str, Runs]], str]) -> str:
+    """Write a table for each decoder of SynCoNMT, below its name."""
+    parts = {
+        title: {name: runs for name, runs in found.items() if name.startswith(names)}
+        for title, names in SYNCONMT_DECODERS.items()
+    }
+    return "\n\n".join(f"{title}:\n\n{write(part)}" for title, part in parts.items() if part)
+
+
+def _length_table(found: Mapping[str, Runs]) -> str:
+    groups = next(iter(found.values()))[0]["bleu_by_length"]
     header = ["network", *(f"{group['shortest']} to {group['longest']} ({group['sentences']})" for group in groups)]
     rows = [
         [f"`{name}`", *(mean_std((run["bleu_by_length"][i]["bleu"] for run in runs), 2) for i in range(len(groups)))]

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The table of ``docs/choose.md``: each complex network beside its real counterparts, with a computed verdict."""
+"""Each complex network beside its real counterparts, with a computed verdict: ``choose.md`` and ``comparisons.md``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.paper.protocol import PAPER_NETWORKS
 from experiments.tables.choose import COMPLEX, EQUAL, TASKS, WIDTH, Task, classification_groups, image_groups
 from experiments.tables.runs import MISSING, Runs, figures, find_runs, mean_std
 
-__all__ = ["TABLES", "Pair", "verdict", "verdict_table"]
+__all__ = ["TABLES", "Pair", "full_verdict_table", "verdict", "verdict_table"]
 
 Scores = list[float]  # one for each seed
 KINDS = (COMPLEX, EQUAL, WIDTH)
@@ -142,8 +142,8 @@ def memory_pairs(results: Path) -> list[Pair]:
     return [Pair("memory network, 20 tasks of bAbI", "error, %", scores, 1, True)] if all(scores.values()) else []
 
 
-def verdict_table(results: Path) -> str:
-    """Write a row for each family and task."""
+def all_pairs(results: Path) -> list[Pair]:
+    """Return the comparisons of all networks that were run."""
     pairs = [
         *classification_pairs(results),
         task_pair(results, TASKS["text8"], "Transformer-XL, characters", "bits"),
@@ -174,9 +174,36 @@ def verdict_table(results: Path) -> str:
         *image_pairs(results),
         *memory_pairs(results),
     ]
+    return [pair for pair in pairs if COMPLEX in pair.scores]
+
+
+# Second tasks and networks of a family, which the short table leaves out.
+SECOND_TASKS = (
+    "Transformer-XL, characters",
+    "Llama, characters",
+    "LSTM, words",
+    "spectral Transformer, digit strings (CTC)",
+)
+
+
+def pair_table(pairs: Iterable[Pair]) -> str:
+    """Write a row for each comparison."""
     header = ["network, task", "unit", "complex", "against equal parameters", "against equal width", "seeds"]
-    rows = [pair.row() for pair in pairs if COMPLEX in pair.scores]
+    rows = [pair.row() for pair in pairs]
     return markdown_table(header, rows) if rows else MISSING
 
 
-TABLES: dict[str, dict[str, Callable[[Path], str]]] = {"docs/choose.md": {"verdicts": verdict_table}}
+def verdict_table(results: Path) -> str:
+    """Write a row for each network except second tasks and networks of a family."""
+    return pair_table(pair for pair in all_pairs(results) if pair.label not in SECOND_TASKS)
+
+
+def full_verdict_table(results: Path) -> str:
+    """Write a row for each network and task."""
+    return pair_table(all_pairs(results))
+
+
+TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
+    "docs/choose.md": {"verdicts": verdict_table},
+    "docs/comparisons.md": {"all-verdicts": full_verdict_table},
+}

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from .data.extras import with_extra
 
@@ -102,8 +103,16 @@ def _choose(group: Group, name: str, words: Sequence[str]) -> str:
     return chosen
 
 
+def _load(module: str) -> Any:
+    """Import the module of a command; the error of a missing package says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise with_extra(error, sys.argv[0]) from error
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code.
+    """Run a command and return its exit code: 2 after an error of its arguments or files, which is printed.
 
     Args:
         arguments: the command line without the program's name; default ``sys.argv[1:]``.
@@ -116,10 +125,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         entry = entry.commands[words.pop(0)]
     sys.argv = [" ".join(chosen), *words]  # recipes read and record their command line
     try:
-        module = import_module(module_of(chosen[1:]))
-    except ImportError as error:
-        raise with_extra(error, sys.argv[0]) from error
-    result = module.main()
+        result = _load(module_of(chosen[1:])).main()
+    except (ImportError, OSError, ValueError) as error:
+        text = "\n".join([str(error), *getattr(error, "__notes__", ())])
+        print(f"{PROGRAM}: error: {text}", file=sys.stderr)
+        return 2
     return result if isinstance(result, int) else 0
 
 

@@ -71,6 +71,13 @@ def test_the_file_of_that_name_is_read(tmp_path: Path, name: str, ending: str) -
     assert pairs["train"]["source"][:] == ["good", "bad"]
 
 
+@pytest.mark.parametrize("ending", ["CSV", "Json", "jsonl.GZ"])
+def test_endings_in_capitals(tmp_path: Path, ending: str) -> None:
+    written = write_table(tmp_path / f"a.{ending.lower()}", [("good", "yes")], ("text", "label"))
+    path = Path(written).rename(tmp_path / f"b.{ending}")
+    assert read_table(str(path), ["text"])["text"][:] == ["good"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_texts_and_folders_of_that_name_are_read(tmp_path: Path, name: str) -> None:
     for folder in ("train1", "trainx", name):
@@ -192,9 +199,9 @@ def test_parquet_tables_are_read(tmp_path: Path) -> None:
         ("a.csv", b"text,label\ngood,yes,indeed\n", ValueError, "Expected 2 fields in line 2, saw 3"),
         ("a.csv", b"", ValueError, "No columns to parse"),
         ("a.csv", b"text,label\nsch\xf6n,yes\n", UnicodeDecodeError, "utf-8"),
-        ("a.csv", b"text,other\ngood,yes\n", KeyError, r"must have one column 'label', got \['text', 'other'\]"),
-        ("a.csv", b"text;label\ngood;yes\n", KeyError, r"must have one column 'text', got \['text;label'\]"),
-        ("a.csv", b"text,label,text\ngood,yes,bad\n", KeyError, "must have one column 'text'"),
+        ("a.csv", b"text,other\ngood,yes\n", ValueError, r"must have one column 'label', got \['text', 'other'\]"),
+        ("a.csv", b"text;label\ngood;yes\n", ValueError, r"must have one column 'text', got \['text;label'\]"),
+        ("a.csv", b"text,label,text\ngood,yes,bad\n", ValueError, "must have one column 'text'"),
         ("a.txt", b"good\n", ValueError, r"the ending of .*a\.txt must be one of \['csv', 'json', 'jsonl', 'parquet'"),
         (
             "a.tsv",
@@ -207,6 +214,14 @@ def test_parquet_tables_are_read(tmp_path: Path) -> None:
         ("a.jsonl", b'{"text": NaN, "label": 1}\n', ValueError, "text must be a string or number, got None in row 0"),
         ("a.jsonl", b'{"text": "a", "label": 0}\n{"text": "b", "label": null}\n', ValueError, "got None in row 1"),
         ("a.json", b'[{"text": "a", "label": ["x", "y"]}]', ValueError, r"got \['x', 'y'\] in row 0"),
+        (
+            "a.json",
+            b'{"text": ["a", "b"], "label": [0, 1]}',
+            ValueError,
+            r"a\.json must have one object per line or a list",
+        ),
+        ("a.json", b'{"text": {"0": "a"}, "label": {"0": 1}}', ValueError, "got one object of columns"),
+        ("a.json", b'{\n"text": ["a"],\n"label": [0]\n}', ValueError, "(?s)one object per line, or a list.*a.json"),
         ("a.csv.gz", b"text,label\n", OSError, r"(?s)Not a gzipped file.*while reading .*a\.csv\.gz"),
         ("a.parquet", b"text", ValueError, "(?s)Parquet.*while reading .*a.parquet"),
     ],

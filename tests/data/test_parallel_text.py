@@ -140,7 +140,7 @@ def test_split(tmp_path: Path) -> None:
     [
         ((), ValueError, "exactly one of dataset_name and train_file must be given"),
         (("t.en",), ValueError, r"ending of t\.en must be one of \['csv',"),
-        (("t.csv",), KeyError, "(?s)source.*while reading t.csv"),
+        (("t.csv",), ValueError, "(?s)source.*while reading t.csv"),
         (("n.jsonl",), AttributeError, "'int' object has no attribute 'strip'"),
         ((["t.en", "latin.de"],), UnicodeDecodeError, r"(?s)'utf-8' codec.*while reading latin\.de"),
         ((["t.en", "broken.gz"],), EOFError, r"(?s)end-of-stream marker.*while reading broken\.gz"),

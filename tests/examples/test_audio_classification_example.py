@@ -185,7 +185,7 @@ def test_bad_audio_data_is_refused(run: Callable[..., Any], tmp_path: Path, tabl
         (["--data_dir", clips], "data_dir must have one folder of audio files per label"),
         ([*tables, "--test_file", other], r"test data has labels \['middle'\] that the training data lacks"),
     )
-    with pytest.raises(KeyError, match="sound"):
+    with pytest.raises(ValueError, match="sound"):
         run(CLASSIFICATION, *tables, "--audio_column", "sound")
     (clips / "test-0-low.wav").write_bytes((clips / "train-0-low.wav").read_bytes())
     with pytest.raises(ValueError, match=r"1 row\(s\) of the train data have a recording that is also in the test"):

@@ -211,14 +211,14 @@ def test_what_espeak_cannot_say_is_reported(run: Callable[..., Any], tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--voices", "en-gbb"], "unknown voice 'en-gbb'; close are en-gb, "),
-        (["--voices", "en-us+f33"], r"unknown variant 'f33' of voice 'en-us\+f33'; close are f3"),
-        (["--voices", "en-gb", "en"], "--voices has 'en-gb' and 'en', which are the same voice"),
-        (["--voices", "de", "de"], r"--voices has \['de'\] more than once"),
+        (["--voices", "en-gbb"], "unknown voice 'en-gbb'; similar: en-gb, "),
+        (["--voices", "en-us+f33"], r"unknown variant 'f33' of voice 'en-us\+f33'; similar: f3"),
+        (["--voices", "en-gb", "en"], "--voices must be distinct, got 'en-gb' and 'en', which are the same voice"),
+        (["--voices", "de", "de"], r"--voices must be distinct, got \['de'\] more than once"),
         (["--speeds", 60], r"--speeds must lie in \[80, 450\], got \[60\]"),
         (["--pitches", 100], r"--pitches must lie in \[0, 99\], got \[100\]"),
         (["--processes", 0], "--processes must be at least 1, got 0"),
-        (["--utterances", 145], "--utterances must be at most 144, got 145: 6 sentences and there are 24 ways"),
+        (["--utterances", 145], "--utterances must be at most 144, got 145: 6 sentences and 24 combinations of voice"),
         (
             ["--utterances", 7, "--babble"],
             "--utterances must be at most 6, got 7: 6 sentences and --babble",
@@ -244,10 +244,10 @@ def test_errors_of_one_text(espeak: Any) -> None:
     assert_refused(
         espeak.say,
         ((" ",), "must not be empty"),
-        (("a\0b",), "zero characters"),
+        (("a\0b",), "null characters"),
         (("a", "en-us", 451), r"speed must lie in \[80, 450\], got 451"),
         (("a", "en-us", 160, -1), r"pitch must lie in \[0, 99\], got -1"),
-        (("...",), "says nothing for '...': the text needs letters or figures"),
+        (("...",), "text must have letters or digits for voice 'en-us', which says nothing for '...'"),
     )
 
 

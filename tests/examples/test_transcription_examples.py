@@ -284,7 +284,7 @@ def test_what_is_missing_is_named(run: Callable[..., Any], tmp_path: Path) -> No
         (tmp_path / "data" / "train" / f"{number}.wav").unlink()
     with pytest.raises(FileNotFoundError, match=r"(?s)2 audio file\(s\) are missing:.*1\.wav.*4\.wav"):
         run(RUN, *files, *SMALL)
-    with pytest.raises(KeyError, match="words"):
+    with pytest.raises(ValueError, match="words"):
         run(RUN, *files, *SMALL, "--target_column", "words")
     assert_refused(
         lambda *arguments: run(RUN, *files, *SMALL, *arguments),

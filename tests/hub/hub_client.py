@@ -65,6 +65,13 @@ def test_saved_and_pushed(tmp_path):
     assert "Ten sentences about cats." in remote("us/saved")
 
 
+def test_pull_request_and_branch():
+    build().push_to_hub("us/reviewed")
+    build().push_to_hub("us/reviewed", create_pr=True)
+    build().push_to_hub("us/reviewed", revision="next")
+    build().push_to_hub("us/proposed", create_pr=True)
+
+
 def test_card_edited_on_the_hub(tmp_path):
     model = build()
     model.push_to_hub("us/edited")

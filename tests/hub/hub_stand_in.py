@@ -29,6 +29,7 @@ class Repository:
     private: bool
     commits: list[dict[str, bytes]] = field(default_factory=lambda: [{}])
     messages: list[str] = field(default_factory=list)
+    branches: dict[str, dict[str, bytes]] = field(default_factory=dict)  # files of branches and of pull requests
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -39,6 +40,8 @@ class Repository:
 
     def at(self, revision: str) -> tuple[str, dict[str, bytes]] | None:
         """Return the name and the files of a commit."""
+        if revision in self.branches:
+            return hashlib.sha1(revision.encode()).hexdigest(), self.branches[revision]
         numbers = {"main": len(self.commits) - 1} | {self.oid(n): n for n in range(len(self.commits))}
         return (self.oid(numbers[revision]), self.commits[numbers[revision]]) if revision in numbers else None
 
@@ -200,7 +203,7 @@ class Handler(BaseHTTPRequestHandler):
     def commit(self, body: bytes, kind: str, repo: str, revision: str) -> None:
         if (found := self.repository(kind, repo, write=True)) is None:
             return None
-        files = dict(found.files)
+        files = dict(found.branches.get(unquote(revision), found.files))
         for line in map(json.loads, body.splitlines()):
             value = line["value"]
             if line["key"] == "header":
@@ -213,9 +216,21 @@ class Handler(BaseHTTPRequestHandler):
                 del files[value["path"]]
             else:
                 return self.refuse(501, line["key"])
-        found.commits.append(files)
+        if self.query.get("create_pr") == ["1"]:
+            revision = f"refs/pr/{len(found.branches) + 1}"
+        if revision == "main":
+            found.commits.append(files)
+        else:
+            found.branches[unquote(revision)] = files
         oid = found.oid(len(found.commits) - 1)
-        return self.answer(200, {"commitUrl": f"{self.server.url}/{repo}/commit/{oid}", "commitOid": oid})
+        answer = {"commitUrl": f"{self.server.url}/{repo}/commit/{oid}", "commitOid": oid}
+        return self.answer(200, {**answer, "pullRequestUrl": f"{self.server.url}/{repo}/discussions/1"})
+
+    def branch(self, body: bytes, kind: str, repo: str, name: str) -> None:
+        if (found := self.repository(kind, repo, write=True)) is None:
+            return None
+        found.branches.setdefault(name, dict(found.files))
+        return self.answer(200)
 
     # --- downloads ---
 
@@ -248,6 +263,7 @@ ROUTES = [
     (("POST",), rf"{_API}/paths-info/(?P<revision>[^/]+)", Handler.tree),
     (("POST",), rf"{_API}/preupload/(?P<revision>[^/]+)", Handler.preupload),
     (("POST",), rf"{_API}/commit/(?P<revision>[^/]+)", Handler.commit),
+    (("POST",), rf"{_API}/branch/(?P<name>[^/]+)", Handler.branch),
     (("POST",), rf"{_WEB}\.git/info/lfs/objects/batch", Handler.batch),
     (("PUT",), "/objects/(?P<oid>[0-9a-f]+)", Handler.upload),
     (_READ, rf"{_WEB}/resolve/(?P<revision>[^/]+)/(?P<path>.+)", Handler.resolve),

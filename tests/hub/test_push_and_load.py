@@ -48,3 +48,16 @@ def test_shim_and_card_are_uploaded_with_the_weights(done):
         repository = server.repositories["models", f"us/{name}"]
         assert set(repository.files) == everything
         assert repository.private == (name == "private")
+
+
+@pytest.mark.full
+def test_pull_requests_and_branches_leave_the_main_branch(done):
+    server, _ = done
+    reviewed, proposed = (server.repositories["models", f"us/{name}"] for name in ("reviewed", "proposed"))
+    assert reviewed.branches.keys() == {"refs/pr/1", "next"}
+    for files in reviewed.branches.values():
+        changed = {name for name in files.keys() | reviewed.files if files.get(name) != reviewed.files.get(name)}
+        assert changed == {"model.safetensors"}
+    assert len(reviewed.commits) == 3  # an empty one, the card, the model
+    assert proposed.files == {}
+    assert "complex_transformers_hub.py" in proposed.branches["refs/pr/1"]

@@ -52,10 +52,13 @@ class Collector:
 
 
 def rows(outcomes):
-    """Return the table: a line for each package and what was tried with it."""
-    yield from ["| library | version | tried | result |", "|---|---|---|---|"]
-    for (package, tried), reports in sorted(outcomes.items()):
-        yield f"| {package} | {version(package)} | {tried} | {result(reports)} |"
+    """Return the table: a line for each package, with everything that was tried with it."""
+    yield from ["| library | version | works | other results |", "|---|---|---|---|"]
+    for package in sorted({package for package, _ in outcomes}):
+        tried = {tried: result(reports) for (name, tried), reports in sorted(outcomes.items()) if name == package}
+        works = "<br>".join(text for text, found in tried.items() if found == "works")
+        other = "<br>".join(f"{text}: {found}" for text, found in tried.items() if found != "works")
+        yield f"| {package} | {version(package)} | {works} | {other} |"
 
 
 def version(package):

@@ -94,15 +94,22 @@ class ReaderHubMixin(HubMixin):
 
 
 def prepare_repository(
-    model: PreTrainedModel, repo_id: str, card: str | None, private: bool | None, token: str | bool | None
+    model: PreTrainedModel,
+    repo_id: str,
+    card: str | None,
+    private: bool | None,
+    token: str | bool | None,
+    with_shim: bool = True,
 ) -> None:
     """Upload the shim, and a card if the repository has none: Transformers would create one without content."""
     repo_id = create_repo(repo_id, private=private, token=token, exist_ok=True).repo_id
     with TemporaryDirectory() as folder:
-        write_hub_shim(folder, model)
+        if with_shim:
+            write_hub_shim(folder, model)
         if not file_exists(repo_id, CARD_NAME, token=token):
             write_file(Path(folder) / CARD_NAME, name_repository(ModelCard(card or card_text(model)), repo_id))
-        upload_folder(repo_id=repo_id, folder_path=folder, token=token, commit_message="Upload model card")
+        if os.listdir(folder):
+            upload_folder(repo_id=repo_id, folder_path=folder, token=token, commit_message="Upload model card")
 
 
 def _nearest(cls: type, names: Mapping[str, str]) -> str | None:

@@ -24,22 +24,25 @@ __all__ = ["CausalLanguageModel", "causal_lm_output"]
 
 def causal_lm_output(
     model: Any,
-    outputs: BaseModelOutputWithPast,
-    labels: Tensor | None = None,
+    inputs: tuple[Any, ...],
+    use_cache: bool | None,
+    labels: Tensor | None,
+    logits_to_keep: int | Tensor,
     shift_labels: Tensor | None = None,
-    logits_to_keep: int | Tensor = 0,
     **kwargs: Any,
 ) -> CausalLMOutputWithPast:
-    """Return logits and, with labels, the loss of a causal model's hidden states.
+    """Run the decoder of a causal model and return logits and, with labels, the loss.
 
     Args:
-        model: a model with ``lm_head`` and ``token_loss``.
-        outputs: of the decoder below the head.
+        model: a model with ``model``, ``lm_head`` and ``token_loss``.
+        inputs: the first arguments of the decoder, up to ``inputs_embeds``.
+        use_cache: argument of the decoder.
         labels: ``[B, T]``, the tokens themselves: each is predicted from the tokens before it.
-        shift_labels: ``[B, T]``, the next token at every position, instead of ``labels``.
         logits_to_keep: number of last tokens, or indices of the tokens, to compute logits for; 0 for all.
-        kwargs: arguments of ``token_loss``.
+        shift_labels: ``[B, T]``, the next token at every position, instead of ``labels``.
+        kwargs: other arguments of the decoder and of ``token_loss``.
     """
+    outputs: BaseModelOutputWithPast = model.model(*inputs, use_cache=use_cache, return_dict=True, **kwargs)
     kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
     hidden_states = outputs.last_hidden_state[:, kept]
     name, following = "shift_labels", shift_labels
@@ -142,19 +145,9 @@ class CausalLanguageModel(ComplexPreTrainedModel, ComplexGenerationMixin):
         segment counts too. ``logits_to_keep``: number of last tokens, or their indices. Other arguments as in the
         model.
         """
-        # Not in the signature: `Trainer` would then expect `shift_labels` in every batch before it returns a loss.
-        shift_labels = kwargs.pop("shift_labels", None)
-        outputs = self.model(
-            input_ids,
-            attention_mask=attention_mask,
-            position_ids=position_ids,
-            cache=cache,
-            inputs_embeds=inputs_embeds,
-            use_cache=use_cache,
-            return_dict=True,
-            **kwargs,
-        )
-        return causal_lm_output(self, outputs, labels, shift_labels, logits_to_keep, **kwargs)
+        # `shift_labels` is in kwargs: `Trainer` would expect an argument in every batch before it returns a loss.
+        inputs = (input_ids, attention_mask, position_ids, cache, inputs_embeds)
+        return causal_lm_output(self, inputs, use_cache, labels, logits_to_keep, **kwargs)
 
 
 def make_head(config: Any) -> Readout:

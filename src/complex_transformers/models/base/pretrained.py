@@ -76,8 +76,12 @@ class ComplexPreTrainedModel(PreTrainedModel):
             write_model_card(save_directory, self, overwrite=False)
 
     def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:
-        """Upload the model with its shim; a repository without a model card gets one."""
-        prepare_repository(self, repo_id, None, kwargs.get("private"), kwargs.get("token"))
+        """Upload the model with its shim; a repository without a model card gets one.
+
+        With ``create_pr=True`` the main branch does not change; without a card there, the pull request has a template.
+        """
+        if not kwargs.get("create_pr"):  # the upload of Transformers has the shim
+            prepare_repository(self, repo_id, None, kwargs.get("private"), kwargs.get("token"), with_shim=False)
         return super().push_to_hub(repo_id, **kwargs)
 
     def _flex_attn_can_dispatch(self, is_init_check: bool = False) -> bool:

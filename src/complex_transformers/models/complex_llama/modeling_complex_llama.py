@@ -304,19 +304,9 @@ class ComplexLlamaForCausalLM(ComplexLlamaPreTrainedModel, ComplexGenerationMixi
         ``labels`` are the tokens themselves, each predicted from the tokens before it; ``shift_labels [B, T]`` are
         the next tokens. ``logits_to_keep``: number of last tokens, or their indices. Other arguments as in the model.
         """
-        # Not in the signature: `Trainer` would then expect `shift_labels` in every batch before it returns a loss.
-        shift_labels = kwargs.pop("shift_labels", None)
-        outputs = self.model(
-            input_ids,
-            attention_mask=attention_mask,
-            position_ids=position_ids,
-            cache=cache,
-            inputs_embeds=inputs_embeds,
-            use_cache=use_cache,
-            return_dict=True,
-            **kwargs,
-        )
-        return causal_lm_output(self, outputs, labels, shift_labels, logits_to_keep, **kwargs)
+        # `shift_labels` is in kwargs: `Trainer` would expect an argument in every batch before it returns a loss.
+        inputs = (input_ids, attention_mask, position_ids, cache, inputs_embeds)
+        return causal_lm_output(self, inputs, use_cache, labels, logits_to_keep, **kwargs)
 
     def generate(self, *args: Any, **kwargs: Any) -> Any:
         """Generate as Transformers does; widely linear layers fold their real matrices once for the whole call."""

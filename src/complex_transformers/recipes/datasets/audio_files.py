@@ -65,8 +65,8 @@ def load_audio_dataset(
 
     Raises:
         FileNotFoundError: no such table or folder; missing audio files, all listed.
-        KeyError, ValueError: not exactly one source of training data, another ending, a missing column, an empty path
-            or label, a label missing from the training split, splits that overlap.
+        ValueError: not exactly one source of training data, another ending, a missing column, an empty path or
+            label, a label missing from the training split, splits that overlap.
     """
     check_option("overlap", overlap, OVERLAPS)
     check_option("target", target, TARGETS if data_dir is None else ("label",))

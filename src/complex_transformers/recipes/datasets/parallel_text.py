@@ -112,7 +112,7 @@ def load_parallel_dataset(
 
     Raises:
         FileNotFoundError: no such file.
-        KeyError, ValueError: files of unequal length, a missing column, an empty text, splits that overlap.
+        ValueError: files of unequal length, a missing column, an empty text, splits that overlap.
     """
     check_option("overlap", overlap, OVERLAPS)
     check_option("empty", empty, _EMPTIES)

@@ -51,19 +51,20 @@ def read_table(path: str, columns: Sequence[str]) -> Dataset:
     object per line.
 
     Raises:
-        KeyError: a column that is missing or occurs twice.
-        ValueError: another ending.
+        ValueError: another ending, a column that is missing or occurs twice, json with one object of columns.
     """
     import pandas  # a dependency of datasets
 
-    kind = uncompressed_name(path).rsplit(".", 1)[-1]
+    kind = uncompressed_name(path).rsplit(".", 1)[-1].lower()
     check_option(f"the ending of {path}", kind, _READERS)
     with named(path), open_file(path) as file:
         frame = _READERS[kind](pandas, file)
         found = list(frame.columns)
         if wrong := [name for name in columns if found.count(name) != 1]:
-            raise KeyError(f"{path} must have one column {wrong[0]!r}, got {found}. Name yours or add a header line.")
+            raise ValueError(f"{path} must have one column {wrong[0]!r}, got {found}. Name it or add a header line.")
         frame = frame[list(columns)]
+        if len(frame) == 1 and all(isinstance(cell, (list, dict)) for cell in frame.iloc[0]):
+            raise ValueError(f"{path} must have one object per line or a list of objects, got one object of columns.")
         frame = frame.astype(object).where(frame.notna(), None)
         return require_datasets().Dataset.from_dict({name: frame[name].tolist() for name in columns})
 
@@ -77,7 +78,11 @@ def _read_csv(pandas: Any, file: Any, **options: Any) -> Any:
 def _read_json(pandas: Any, file: Any) -> Any:
     lines = not file.read(100).lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"[")
     file.seek(0)
-    return pandas.read_json(file, lines=lines, dtype=False, encoding="utf-8-sig")
+    try:
+        return pandas.read_json(file, lines=lines, dtype=False, encoding="utf-8-sig")
+    except ValueError as error:
+        error.add_note("json must be one object per line, or a list of objects")
+        raise
 
 
 _READERS: dict[str, Any] = {

@@ -48,7 +48,7 @@ def load_text_dataset(
 
     Raises:
         FileNotFoundError: no such file.
-        KeyError, ValueError: another ending, a missing column, an empty text or label, splits that overlap.
+        ValueError: another ending, a missing column, an empty text or label, splits that overlap.
     """
     check_option("overlap", overlap, OVERLAPS)
     files = (train_file, validation_file, test_file)
