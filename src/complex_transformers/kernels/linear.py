@@ -16,7 +16,7 @@ from .dispatch import are_many, by_formula, is_plain_cpu, run, without_autocast
 __all__ = ["GaussLinear", "MatrixLinear", "block_matrix", "is_finite", "widely_matrix", "widely_parts"]
 
 
-def block_matrix(real: Tensor, imag: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+def block_matrix(real: Tensor, imag: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
     """Build [[A, -B], [B, A]], the real matrix that multiplies halves by A + iB (Thesis 2.7).
 
     ``[out, in, ...]`` parts -> ``[2 out, 2 in, ...]``, with the kernel axes of a convolution last, in ``dtype`` or
@@ -29,7 +29,7 @@ def block_matrix(real: Tensor, imag: Tensor, dtype: torch.dtype | None = None) -
 
 
 def widely_matrix(
-    real: Tensor, imag: Tensor, conj_real: Tensor, conj_imag: Tensor, dtype: torch.dtype | None = None
+    real: Tensor, imag: Tensor, conj_real: Tensor, conj_imag: Tensor, *, dtype: torch.dtype | None = None
 ) -> Tensor:
     """Build [[A + C, D - B], [B + D, A - C]], the real matrix of U z + V conj(z) with U = A + iB and V = C + iD.
 

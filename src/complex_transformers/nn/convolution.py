@@ -104,7 +104,7 @@ class _ComplexConv(Initialized):
 
     def _whole_product(self, x: Tensor) -> Tensor:
         real, imag = self.weight_parts()
-        return self.real._conv_forward(x, CF.block_matrix(real, imag, product_dtype(real)), self.bias)
+        return self.real._conv_forward(x, CF.block_matrix(real, imag, dtype=product_dtype(real)), self.bias)
 
     def extra_repr(self) -> str:
         return f"in_channels={self.in_channels}, out_channels={self.out_channels}, bias={self.bias is not None}"
@@ -178,7 +178,7 @@ class _ComplexConvTranspose(_ComplexConv):
 
     def _whole_product(self, x: Tensor) -> Tensor:
         real, imag = self.weight_parts()
-        weight = CF.block_matrix(real, -imag, product_dtype(real))  # [[A, B], [-B, A]]: rows are inputs
+        weight = CF.block_matrix(real, -imag, dtype=product_dtype(real))  # [[A, B], [-B, A]]: rows are inputs
         geometry = self.stride, self.padding, self.output_padding, self.groups, self.dilation
         return type(self).transposed(x, weight, self.bias, *geometry)
 

@@ -224,7 +224,7 @@ def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) ->
 
 def block_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) -> Tensor:
     """Compute W z + b by one real product with the block matrix of W."""
-    return F.linear(x, block_matrix(real, imag, product_dtype(real)), bias)
+    return F.linear(x, block_matrix(real, imag, dtype=product_dtype(real)), bias)
 
 
 # Products with at most _FEW_ROWS rows are faster as weight @ x^T; with a single row only if it is duplicated and the

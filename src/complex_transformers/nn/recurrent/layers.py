@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -171,8 +171,8 @@ class _ComplexRecurrent(Stepwise, nn.Module):
 
     def _weights_of(self, index: int) -> tuple[torch_kernels.Layer, torch_kernels.Layer, Tensor | None]:
         """Return the weights of input and state of a layer and direction, and the parameters of its gates."""
-        given = (layer[index] for layer in (self.input_proj, self.recurrent_proj))
-        of_input, of_state = ((layer.real.weight, layer.imag.weight, layer.bias) for layer in given)
+        layers = (cast(ComplexLinear, layers[index]) for layers in (self.input_proj, self.recurrent_proj))
+        of_input, of_state = ((*cast(tuple[Tensor, Tensor], layer.weight_parts()), layer.bias) for layer in layers)
         return of_input, of_state, self.gate_parameter(index)
 
     def gates(self, z: Tensor, index: int) -> Tensor:

@@ -91,8 +91,8 @@ def real_parameters(of_input: Layer, of_state: Layer, learned: Tensor | None) ->
     weights = [torch.cat([of_real[:, part], of_imag[:, part]], dim=1) for part in columns]
     if bias is None:
         return weights
-    biases = [None if given is None else rows(*given.chunk(2)) for given in (bias, state_bias)]
-    return [*weights, *(torch.zeros_like(biases[0]) if given is None else given for given in biases)]
+    biases = [rows(*given.chunk(2)) for given in (bias, state_bias) if given is not None]
+    return [*weights, biases[0], biases[1] if len(biases) == 2 else torch.zeros_like(biases[0])]
 
 
 def in_cudnn_order(directions: list[list[Tensor]], dtype: torch.dtype) -> list[Tensor]:
