@@ -47,7 +47,7 @@ def is_eager_gpu(x: Tensor) -> bool:
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
-    """Return the dtype in which autocast computes products with ``x``, by default that of ``x``."""
+    """Return the dtype in which products with ``x`` are computed: the dtype of autocast or of ``x``."""
     if x.is_meta or x.dtype == torch.float64 or not torch.is_autocast_enabled(x.device.type):
         return x.dtype
     return torch.get_autocast_dtype(x.device.type)

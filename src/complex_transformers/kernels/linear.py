@@ -19,8 +19,8 @@ __all__ = ["GaussLinear", "MatrixLinear", "block_matrix", "is_finite", "widely_m
 def block_matrix(real: Tensor, imag: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
     """Build [[A, -B], [B, A]], the real matrix that multiplies halves by A + iB (Thesis 2.7).
 
-    ``[out, in, ...]`` parts -> ``[2 out, 2 in, ...]``, with the kernel axes of a convolution last, in ``dtype`` or
-    that of the parts.
+    ``[out, in, ...]`` parts -> ``[2 out, 2 in, ...]``, with the kernel axes of a convolution last. ``dtype`` is by
+    default the dtype of the parts.
     """
     if may_run(real, imag):
         return _by_kernel((real, imag), dtype)
@@ -33,7 +33,7 @@ def widely_matrix(
 ) -> Tensor:
     """Build [[A + C, D - B], [B + D, A - C]], the real matrix of U z + V conj(z) with U = A + iB and V = C + iD.
 
-    ``[out, in]`` parts -> ``[2 out, 2 in]``, in ``dtype`` or that of the parts.
+    ``[out, in]`` parts -> ``[2 out, 2 in]``; ``dtype`` is by default the dtype of the parts.
     """
     if may_run(real, imag, conj_real, conj_imag):
         return _by_kernel((real, imag, conj_real, conj_imag), dtype)

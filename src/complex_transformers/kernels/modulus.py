@@ -10,20 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .accelerator.halves import KernelModulus, takes_modulus
-from .dispatch import by_formula, is_transformed, run
+from .dispatch import by_formula, is_transformed
 from .exporting import halves, hypot
 
 __all__ = ["modulus", "modulus_of_halves"]
 
 
 def modulus(x: Tensor) -> Tensor:
-    """Compute |z| in float32 or better; moduli beyond the range of the dtype saturate: ``[..., 2d] -> [..., d]``."""
-    return run(KernelModulus, x) if takes_modulus(x) else modulus_in_float32(x)
-
-
-def modulus_in_float32(x: Tensor) -> Tensor:
-    """Compute ``modulus`` with differentiable operations."""
+    """Compute |z| in float32 or better; values beyond the range of the dtype saturate: ``[..., 2d] -> [..., d]``."""
     if x.dtype not in (torch.float16, torch.bfloat16):
         return modulus_of_halves(x)
     return modulus_of_halves(x.float()).clamp(max=torch.finfo(x.dtype).max).to(x.dtype)

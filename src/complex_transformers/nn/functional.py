@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from ..kernels import modulus as moduli
+from ..kernels.accelerator.halves import KernelModulus, KernelProduct, takes_modulus, takes_product
 from ..kernels.accelerator.switch import use_kernels
 from ..kernels.dispatch import is_plain_cpu, product_dtype, run
 from ..kernels.exporting import halves
@@ -134,6 +135,9 @@ def multiply(x: Tensor, y: Tensor) -> Tensor:
     """Multiply element-wise, (a + ib)(c + id) = (ac - bd) + i(ad + bc) (Thesis 2.5), with broadcasting."""
     check_halves(x)
     check_halves(y)
+    for first, second in ((x, y), (y, x)):
+        if takes_product(first, second):
+            return run(KernelProduct, first, second)
     return product_of_halves(x, y)
 
 
@@ -159,7 +163,7 @@ def modulus(x: Tensor) -> Tensor:
     Moduli beyond the range of the dtype saturate.
     """
     check_halves(x)
-    return moduli.modulus(x)
+    return run(KernelModulus, x) if takes_modulus(x) else moduli.modulus(x)
 
 
 def squared_modulus(x: Tensor) -> Tensor:

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from ..dispatch import are_many, by_formula, gradients_with_graph, run
+from ..modulus import modulus
+from ..product import product_by_formula
 from . import switch
 
 __all__ = ["KernelModulus", "KernelProduct", "dropout", "takes_dropout", "takes_modulus", "takes_product"]
@@ -81,13 +83,12 @@ class KernelProduct(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> Any:  # type: ignore[no-untyped-def]
-        from ..product import by_parts
         from . import half_kernels as kernels
 
         x, y = ctx.saved_tensors
         needs_x, needs_y = ctx.needs_input_grad
         if by_formula(grad):
-            return gradients_with_graph(by_parts, (x, y), ctx.needs_input_grad, (grad,))
+            return gradients_with_graph(product_by_formula, (x, y), ctx.needs_input_grad, (grad,))
         grad_x = _empty(x)
         grad_y = _empty(x) if needs_x and needs_y else grad_x  # only the one that is needed is written
         tensors = [x, y, grad, grad_x, grad_y]
@@ -136,12 +137,11 @@ class KernelModulus(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
-        from ..modulus import modulus_in_float32
         from . import half_kernels as kernels
 
         (x,) = ctx.saved_tensors
         if by_formula(grad):
-            (found,) = gradients_with_graph(lambda z: (modulus_in_float32(z),), (x,), (True,), (grad,))
+            (found,) = gradients_with_graph(lambda z: (modulus(z),), (x,), (True,), (grad,))
             assert found is not None
             return found
         grad_x = _empty(x)
