@@ -23,10 +23,16 @@ def _import_interpreted() -> None:
         from triton.runtime import interpreter, jit
 
         jit.mangle_type(0)  # imports what else looks at the variable
-        from complex_transformers.kernels.accelerator import attention_kernels, wave_kernels
+        from complex_transformers.kernels.accelerator import (
+            attention_kernels,
+            half_kernels,
+            wave_kernels,
+            weight_kernels,
+        )
     finally:
         del os.environ["TRITON_INTERPRET"]
-    for function in (attention_kernels.forward, wave_kernels.forward, wave_kernels.tl.sum):
+    kernels = [attention_kernels.forward, half_kernels.product, wave_kernels.forward, weight_kernels.real_matrix]
+    for function in (*kernels, wave_kernels.tl.sum):
         assert isinstance(function, interpreter.InterpretedFunction), "Triton or the kernels were imported too early"
     _repair_bfloat16(interpreter.InterpreterBuilder, attention_kernels.tl)
 

@@ -19,7 +19,7 @@ from benchmarks.reporting import RESULTS, ROOT, write_part
 # Page -> the modules of its tables, imported on demand.
 PAGES: dict[str, tuple[str, ...]] = {
     "docs/benchmarks.md": ("cases",),
-    "docs/benchmarks-gpu.md": ("cases",),
+    "docs/benchmarks-gpu.md": ("cases", "launches"),
     "docs/choose.md": ("verdicts",),
     "docs/comparisons.md": ("choose", "verdicts"),
     "docs/decisions/0002-linear.md": ("cases",),

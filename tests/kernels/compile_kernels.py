@@ -16,7 +16,13 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from complex_transformers.kernels.accelerator import attention_kernels, attention_launch, wave_kernels
+from complex_transformers.kernels.accelerator import (
+    attention_kernels,
+    attention_launch,
+    half_kernels,
+    wave_kernels,
+    weight_kernels,
+)
 
 CAPABILITIES = (80, 90)
 POINTERS = {torch.float32: "*fp32", torch.bfloat16: "*bf16"}
@@ -74,6 +80,29 @@ def other_variants() -> Iterator[Variant]:
     yield wave_kernels.backward, types, sizes | shared, {}
 
 
+def weight_variants() -> Iterator[Variant]:
+    """The real matrix of two and of four parts, and its gradient."""
+    names = ("a", "b", "c", "d")
+    parts = dict.fromkeys(names, "*fp32") | {"matrix": "*bf16"}
+    strides = dict.fromkeys((*(f"{name}_strides" for name in names), "strides"), ("i64", "constexpr"))
+    for kernel in (weight_kernels.real_matrix, weight_kernels.parts_of):
+        for four in (False, True):
+            yield kernel, parts | strides, {"FOUR": four, "M": 32, "N": 64}, {}
+
+
+def half_variants() -> Iterator[Variant]:
+    """Element-wise functions of halves."""
+    strides = ("i64", "i64", "i64", "constexpr")
+    names = ("x_strides", "y_strides", "grad_strides", "strides")
+    types = dict.fromkeys(names, strides) | {"sizes": ("i32",) * 4, "p": "fp32", "seed": "i64"}
+    types |= dict.fromkeys(("x", "y", "out", "grad", "grad_x", "grad_y"), "*bf16")
+    yield half_kernels.product, types, {"N": 512}, {}
+    yield half_kernels.product_backward, types, {"X": True, "Y": True, "N": 512}, {}
+    yield half_kernels.dropout, types, {"N": 512}, {}
+    yield half_kernels.modulus, types, {"LARGEST": 3.3895313892515355e38, "N": 512}, {}
+    yield half_kernels.modulus_backward, types, {"N": 512}, {}
+
+
 def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSource:
     """A kernel with integers for what ``types`` does not name; the last stride of every tensor is 1."""
     signature = {name: "constexpr" if name in constants else types.get(name, "i32") for name in kernel.arg_names}
@@ -81,7 +110,7 @@ def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSourc
     for place, name in enumerate(kernel.arg_names):
         if name in constants:
             values[place,] = constants[name]
-        elif name.endswith("_strides"):
+        elif name.endswith("strides"):
             values[place, len(signature[name]) - 1] = 1
     aligned = {
         (place,): [["tt.divisibility", 16]]
@@ -93,7 +122,7 @@ def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSourc
 
 def main() -> None:
     """Compile them all."""
-    for variants in (attention_variants(), other_variants()):
+    for variants in (attention_variants(), other_variants(), weight_variants(), half_variants()):
         for kernel, types, constants, options in variants:
             for capability in CAPABILITIES:
                 compiled = triton.compile(

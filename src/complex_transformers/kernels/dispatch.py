@@ -16,8 +16,10 @@ __all__ = [
     "by_formula",
     "gradients_with_graph",
     "is_eager_cpu",
+    "is_eager_gpu",
     "is_plain_cpu",
     "is_transformed",
+    "product_dtype",
     "run",
     "shows_values",
     "without_autocast",
@@ -37,6 +39,18 @@ def is_plain_cpu(x: Tensor) -> bool:
 def is_eager_cpu(x: Tensor) -> bool:
     """Return whether ``x`` is on the CPU and nothing is compiled; any dtype and autocast are allowed."""
     return x.is_cpu and not torch.compiler.is_compiling() and not _in_transform()
+
+
+def is_eager_gpu(x: Tensor) -> bool:
+    """Return whether ``x`` is on a GPU and each operation launches a kernel: nothing is compiled or transformed."""
+    return not (x.is_cpu or torch.compiler.is_compiling() or _in_transform())
+
+
+def product_dtype(x: Tensor) -> torch.dtype:
+    """Return the dtype in which products with ``x`` are computed: the dtype of autocast or of ``x``."""
+    if x.is_meta or x.dtype == torch.float64 or not torch.is_autocast_enabled(x.device.type):
+        return x.dtype
+    return torch.get_autocast_dtype(x.device.type)
 
 
 def is_transformed() -> bool:

@@ -8,12 +8,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["SplitLayerNorm", "standardize_parts"]
+from .dispatch import is_eager_gpu, is_plain_cpu, run
+
+__all__ = ["split_layer_norm", "standardize_parts"]
 
 
 def standardize_parts(x: Tensor, eps: float) -> Tensor:
     """Normalise the real and the imaginary part to mean 0 and variance 1: ``[..., 2d] -> [..., 2d]``."""
     return F.layer_norm(x.unflatten(-1, (2, -1)), (x.shape[-1] // 2,), eps=eps).flatten(-2)
+
+
+def split_layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+    """Compute ``standardize_parts`` with weight and bias, ``[..., 2d]``, by the fewest operations of the device."""
+    if is_plain_cpu(x) and x.dtype == weight.dtype:
+        return run(SplitLayerNorm, x, weight, bias, eps)[0]
+    if is_eager_gpu(x) and x.numel() and (x.dtype == weight.dtype or torch.is_autocast_enabled(x.device.type)):
+        # A group norm of two groups is one operation, affine map included; on a CPU it is slow.
+        return torch.group_norm(x.reshape(-1, x.shape[-1]), 2, weight, bias, eps).view(x.shape)
+    return torch.addcmul(bias, standardize_parts(x, eps), weight)
 
 
 class SplitLayerNorm(torch.autograd.Function):

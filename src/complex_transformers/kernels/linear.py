@@ -10,29 +10,48 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .accelerator.switch import may_run
 from .dispatch import are_many, by_formula, is_plain_cpu, run, without_autocast
 
 __all__ = ["GaussLinear", "MatrixLinear", "block_matrix", "is_finite", "widely_matrix", "widely_parts"]
 
 
-def block_matrix(real: Tensor, imag: Tensor) -> Tensor:
+def block_matrix(real: Tensor, imag: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
     """Build [[A, -B], [B, A]], the real matrix that multiplies halves by A + iB (Thesis 2.7).
 
-    ``[out, in, ...]`` parts -> ``[2 out, 2 in, ...]``, with the kernel axes of a convolution last.
+    ``[out, in, ...]`` parts -> ``[2 out, 2 in, ...]``, with the kernel axes of a convolution last. ``dtype`` is by
+    default the dtype of the parts.
     """
-    return torch.cat([torch.cat([real, -imag], dim=1), torch.cat([imag, real], dim=1)], dim=0)
+    if may_run(real, imag):
+        return _by_kernel((real, imag), dtype)
+    matrix = torch.cat([torch.cat([real, -imag], dim=1), torch.cat([imag, real], dim=1)], dim=0)
+    return matrix if dtype is None else matrix.to(dtype)
 
 
-def widely_matrix(real: Tensor, imag: Tensor, conj_real: Tensor, conj_imag: Tensor) -> Tensor:
+def widely_matrix(
+    real: Tensor, imag: Tensor, conj_real: Tensor, conj_imag: Tensor, *, dtype: torch.dtype | None = None
+) -> Tensor:
     """Build [[A + C, D - B], [B + D, A - C]], the real matrix of U z + V conj(z) with U = A + iB and V = C + iD.
 
-    ``[out, in]`` parts -> ``[2 out, 2 in]``.
+    ``[out, in]`` parts -> ``[2 out, 2 in]``; ``dtype`` is by default the dtype of the parts.
     """
+    if may_run(real, imag, conj_real, conj_imag):
+        return _by_kernel((real, imag, conj_real, conj_imag), dtype)
     if is_plain_cpu(real):
         return run(_WidelyMatrix, real, imag, conj_real, conj_imag)
     upper = torch.cat([real + conj_real, conj_imag - imag], dim=1)
     lower = torch.cat([imag + conj_imag, real - conj_real], dim=1)
-    return torch.cat([upper, lower], dim=0)
+    matrix = torch.cat([upper, lower], dim=0)
+    return matrix if dtype is None else matrix.to(dtype)
+
+
+def _by_kernel(parts: tuple[Tensor, ...], dtype: torch.dtype | None) -> Tensor:
+    """Build the matrix in one launch; the kernel axes of a convolution belong to the columns."""
+    from .accelerator.weights import real_matrix  # imported late: registering an operator is slow
+
+    rows, columns, *kernel = parts[0].shape
+    matrix = real_matrix([part.flatten(1) for part in parts], parts[0].dtype if dtype is None else dtype)
+    return matrix.view(2 * rows, 2 * columns, *kernel)
 
 
 def _sums_of_blocks(matrix: Tensor) -> tuple[Tensor, ...]:

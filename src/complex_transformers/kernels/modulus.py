@@ -13,7 +13,14 @@ from torch import Tensor
 from .dispatch import by_formula, is_transformed
 from .exporting import halves, hypot
 
-__all__ = ["modulus_of_halves"]
+__all__ = ["modulus", "modulus_of_halves"]
+
+
+def modulus(x: Tensor) -> Tensor:
+    """Compute |z| in float32 or better; values beyond the range of the dtype saturate: ``[..., 2d] -> [..., d]``."""
+    if x.dtype not in (torch.float16, torch.bfloat16):
+        return modulus_of_halves(x)
+    return modulus_of_halves(x.float()).clamp(max=torch.finfo(x.dtype).max).to(x.dtype)
 
 
 def modulus_of_halves(x: Tensor) -> Tensor:

@@ -10,15 +10,18 @@ from torch import Tensor
 from .dispatch import by_formula, gradients_with_graph, is_plain_cpu, run
 from .exporting import halves
 
-__all__ = ["product_of_halves"]
+__all__ = ["product_by_formula", "product_of_halves"]
 
 
 def product_of_halves(x: Tensor, y: Tensor) -> Tensor:
     """Compute (a + ib)(c + id) = (ac - bd) + i(ad + bc) with broadcasting: ``[..., 2d], [..., 2d] -> [..., 2d]``."""
-    return run(Product, x, y) if x.dtype == y.dtype and is_plain_cpu(x) else _by_formula(x, y)[0]
+    if x.dtype == y.dtype and is_plain_cpu(x):
+        return run(Product, x, y)
+    return product_by_formula(x, y)[0]
 
 
-def _by_formula(x: Tensor, y: Tensor) -> tuple[Tensor]:
+def product_by_formula(x: Tensor, y: Tensor) -> tuple[Tensor]:
+    """Compute ``product_of_halves`` with differentiable operations."""
     (a, b), (c, d) = halves(x), halves(y)
     return (torch.cat([a * c - b * d, a * d + b * c], dim=-1),)
 
@@ -49,7 +52,7 @@ class Product(torch.autograd.Function):
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         x, y = ctx.saved_tensors
         if by_formula(grad):
-            return gradients_with_graph(_by_formula, (x, y), ctx.needs_input_grad, (grad,))
+            return gradients_with_graph(product_by_formula, (x, y), ctx.needs_input_grad, (grad,))
         pairs = zip((x, y), (y, x), ctx.needs_input_grad, strict=True)
         return tuple(_summed(_product(grad, other, -1.0), value) if needed else None for value, other, needed in pairs)
 

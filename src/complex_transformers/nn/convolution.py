@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..kernels.dispatch import product_dtype
 from ..kernels.exporting import halves
 from . import functional as CF
 from .arithmetic import arithmetic
@@ -102,7 +103,8 @@ class _ComplexConv(Initialized):
         return out if self.bias is None else out + self.bias.to(out.dtype).view(-1, *[1] * self.num_dims)
 
     def _whole_product(self, x: Tensor) -> Tensor:
-        return self.real._conv_forward(x, CF.block_matrix(self.real.weight, self.imag.weight), self.bias)
+        real, imag = self.weight_parts()
+        return self.real._conv_forward(x, CF.block_matrix(real, imag, dtype=product_dtype(real)), self.bias)
 
     def extra_repr(self) -> str:
         return f"in_channels={self.in_channels}, out_channels={self.out_channels}, bias={self.bias is not None}"
@@ -175,7 +177,8 @@ class _ComplexConvTranspose(_ComplexConv):
         return self._product(x) if output_size is None else self._product(x, output_size)
 
     def _whole_product(self, x: Tensor) -> Tensor:
-        weight = CF.block_matrix(self.real.weight, -self.imag.weight)  # [[A, B], [-B, A]]: rows are inputs
+        real, imag = self.weight_parts()
+        weight = CF.block_matrix(real, -imag, dtype=product_dtype(real))  # [[A, B], [-B, A]]: rows are inputs
         geometry = self.stride, self.padding, self.output_padding, self.groups, self.dilation
         return type(self).transposed(x, weight, self.bias, *geometry)
 

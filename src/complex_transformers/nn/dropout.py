@@ -7,6 +7,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..kernels.accelerator.halves import dropout, takes_dropout
 from . import functional as CF
 
 __all__ = ["ComplexDropout"]
@@ -26,6 +27,8 @@ class ComplexDropout(nn.Module):
         CF.check_halves(x)
         if not self.training or self.p == 0.0:
             return x
+        if takes_dropout(x):
+            return dropout(x, self.p)
         keep = F.dropout(x.new_ones(*x.shape[:-1], x.shape[-1] // 2), self.p)
         return CF.scale(x, keep)
 

@@ -16,11 +16,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Parameter
 
+from ..kernels import modulus as moduli
+from ..kernels.accelerator.halves import KernelModulus, KernelProduct, takes_modulus, takes_product
 from ..kernels.accelerator.switch import use_kernels
-from ..kernels.dispatch import is_plain_cpu, run
+from ..kernels.dispatch import is_plain_cpu, product_dtype, run
 from ..kernels.exporting import halves
 from ..kernels.linear import GaussLinear, MatrixLinear, block_matrix, widely_matrix, widely_parts
-from ..kernels.modulus import modulus_of_halves
 from ..kernels.product import product_of_halves
 from .checks import check_choice, check_shape
 
@@ -134,6 +135,9 @@ def multiply(x: Tensor, y: Tensor) -> Tensor:
     """Multiply element-wise, (a + ib)(c + id) = (ac - bd) + i(ad + bc) (Thesis 2.5), with broadcasting."""
     check_halves(x)
     check_halves(y)
+    for first, second in ((x, y), (y, x)):
+        if takes_product(first, second):
+            return run(KernelProduct, first, second)
     return product_of_halves(x, y)
 
 
@@ -159,7 +163,7 @@ def modulus(x: Tensor) -> Tensor:
     Moduli beyond the range of the dtype saturate.
     """
     check_halves(x)
-    return narrow(modulus_of_halves(wide(x)), x.dtype)
+    return run(KernelModulus, x) if takes_modulus(x) else moduli.modulus(x)
 
 
 def squared_modulus(x: Tensor) -> Tensor:
@@ -224,7 +228,7 @@ def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) ->
 
 def block_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) -> Tensor:
     """Compute W z + b by one real product with the block matrix of W."""
-    return F.linear(x, block_matrix(real, imag), bias)
+    return F.linear(x, block_matrix(real, imag, dtype=product_dtype(real)), bias)
 
 
 # Products with at most _FEW_ROWS rows are faster as weight @ x^T; with a single row only if it is duplicated and the
@@ -307,7 +311,7 @@ def widely_linear(x: Tensor, parts: Sequence[Tensor], bias: Tensor | None = None
         conjugate = conj(x)
         return _weights_first(parts, [x, _times_i(x), conjugate, _times_i(conjugate)], bias)
     if not is_plain_cpu(x):
-        return F.linear(x, widely_matrix(*parts), bias)
+        return F.linear(x, widely_matrix(*parts, dtype=product_dtype(parts[0])), bias)
     flat = run(MatrixLinear, x.reshape(-1, 2 * in_features), *parts, bias)
     return flat.view(*x.shape[:-1], 2 * out_features)
 

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..kernels.layer_norm import SplitLayerNorm, standardize_parts
+from ..kernels.layer_norm import split_layer_norm, standardize_parts
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_choice, check_field_choice, check_mask
@@ -189,9 +189,9 @@ class ComplexLayerNorm(_AffineNorm):
     def forward(self, x: Tensor) -> Tensor:
         CF.check_halves(x)
         if self.norm == "split":
-            if self.elementwise_affine and CF.is_plain_cpu(x) and x.dtype == self.weight.dtype:
-                return CF.run(SplitLayerNorm, x, self.weight, self.bias, self.eps)[0]
-            return self._affine_split(standardize_parts(x, self.eps))
+            if self.elementwise_affine:
+                return split_layer_norm(x, self.weight, self.bias, self.eps)
+            return standardize_parts(x, self.eps)
         wide = CF.wide(x)
         size, eps = _scale(wide, (-1,), self.eps)
         real, imag = CF.split(wide / size)
@@ -255,10 +255,11 @@ class ComplexRMSNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         CF.check_halves(x)
         # mean_j |z_j|^2 over d features is twice the mean square of the 2d stored elements.
-        out = F.rms_norm(x, self.normalized_shape, eps=self.eps / 2.0) * math.sqrt(0.5)
+        eps, scale = self.eps / 2.0, math.sqrt(0.5)
         if self.weight is None:
-            return out
-        return out * (self.weight.repeat(2) if self.gain == "features" else self.weight)
+            return F.rms_norm(x, self.normalized_shape, eps=eps) * scale
+        weight = self.weight.repeat(2) if self.gain == "features" else self.weight
+        return F.rms_norm(x, self.normalized_shape, weight * scale, eps)
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}, gain={self.gain!r}"

@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ...kernels.dispatch import is_transformed
+from ...kernels.exporting import is_exporting
 from ...kernels.lstm import lstm_scan
 from .. import (
     functional as CF,
@@ -23,6 +25,7 @@ from ..dropout import ComplexDropout
 from ..initialization import initialize_
 from ..linear import ComplexLinear, is_hooked, is_plain
 from ..low_bit.quantized_linear import PackedLinear, RoundedLinear
+from . import torch_kernels
 from .gates import (
     LEARNED_READINGS,
     LINEAR_READINGS,
@@ -45,6 +48,9 @@ __all__ = [
 _MIN_SCAN_ROWS = 16
 # With fewer steps, folding gates into the weights costs more than it saves (measured).
 _MIN_READ_STEPS = 8
+# Sizes for which torch's LSTM is faster than the step loop on a CPU in inference (docs/decisions/0011-recurrent.md).
+_MIN_TORCH_STEPS, _MAX_TORCH_ROWS = 32, 16
+TORCH_DEVICES = ("cuda",)  # where torch's kernels are always the fastest; the tests put the CPU here
 
 
 class _ComplexRecurrent(Stepwise, nn.Module):
@@ -120,6 +126,54 @@ class _ComplexRecurrent(Stepwise, nn.Module):
     def between_layers(self, x: Tensor) -> Tensor:
         dropped: Tensor = self.dropout(x)
         return dropped
+
+    def _run(self, x: Tensor, hx: Any, mask: Tensor | None) -> tuple[Tensor, Any]:
+        """Run by torch's kernels if they compute the same and are the fastest, else step by step."""
+        is_real = all(self._is_real_layer(index) for index in range(len(self.input_proj)))
+        if not (is_real and self._suits_torch(x, hx)):
+            return super()._run(x, hx, mask)
+        states = before = self._first_states(hx, x)
+        packing = None if mask is None else torch_kernels.Packing(mask.to(torch.bool))
+        if packing is not None:
+            x, states = packing.pack(x, states)
+        sizes, last = None if packing is None else packing.like.batch_sizes, []
+        for layer in range(self.num_layers):
+            rows = slice(layer * self.num_directions, (layer + 1) * self.num_directions)
+            weights = [self._weights_of(index) for index in range(rows.start, rows.stop)]
+            x, after = torch_kernels.run_layer(
+                self.rnn_type, x, tuple(state[rows] for state in states), weights, sizes
+            )
+            last.append(after)
+            if layer < self.num_layers - 1:
+                x = self.between_layers(x)
+        finals = tuple(torch.cat(state) for state in zip(*last, strict=True))
+        if packing is not None:
+            x, finals = packing.unpack(x, before, finals)
+        return x, finals if self.num_states > 1 else finals[0]
+
+    def _is_real_layer(self, index: int) -> bool:
+        """Whether a real layer of the same stored width computes the same, see ``torch_kernels``."""
+        layers = self.input_proj[index], self.recurrent_proj[index]
+        is_plain = all(plain_weight(layer) is not None for layer in layers)
+        return is_plain and self.activation == "split_tanh" and self._can_read_rows()
+
+    def _suits_torch(self, x: Tensor, hx: Any) -> bool:
+        """Whether torch's kernels support these tensors and are the fastest."""
+        if torch.compiler.is_compiling() or is_exporting() or is_transformed() or not torch.backends.cudnn.enabled:
+            return False
+        states = () if hx is None else (hx,) if isinstance(hx, Tensor) else hx
+        if x.device.type in TORCH_DEVICES:
+            dtypes = {tensor.dtype for tensor in (x, *states, *self.parameters())}
+            return len(dtypes) == 1 or torch.is_autocast_enabled(x.device.type)
+        is_short_of_rows = x.shape[0] >= _MIN_TORCH_STEPS and x.shape[1] <= _MAX_TORCH_ROWS
+        is_inference = not torch.is_grad_enabled() and all(CF.is_plain_cpu(tensor) for tensor in (x, *states))
+        return self.rnn_type == "lstm" and is_short_of_rows and is_inference and x.dtype == torch.float32
+
+    def _weights_of(self, index: int) -> tuple[torch_kernels.Layer, torch_kernels.Layer, Tensor | None]:
+        """Return the weights of input and state of a layer and direction, and the parameters of its gates."""
+        layers = (cast(ComplexLinear, layers[index]) for layers in (self.input_proj, self.recurrent_proj))
+        of_input, of_state = ((*cast(tuple[Tensor, Tensor], layer.weight_parts()), layer.bias) for layer in layers)
+        return of_input, of_state, self.gate_parameter(index)
 
     def gates(self, z: Tensor, index: int) -> Tensor:
         """Compute the gates of z ``[B, 2, gates, d]`` of layer and direction ``index``; real ones have 1 part."""
@@ -294,6 +348,9 @@ class ComplexLSTM(_ComplexRecurrent, LSTMSteps):
     c_t = f c_{t-1} + i phi(g), h_t = o phi(c_t), with complex products; arguments as in ``ComplexRNN``. The rows of
     a weight are i, f, g, o as in ``torch.nn.LSTM``. With split gates or an unbounded activation, cell states saturate
     at an eighth of the largest value of the dtype.
+
+    On a GPU the gates ``projected`` and ``real_part`` with ``split_tanh`` run in cuDNN, which has no second
+    derivatives; they need ``torch.backends.cudnn.flags(enabled=False)``, as ``torch.nn.LSTM`` does.
     """
 
     rnn_type = "lstm"
@@ -301,9 +358,8 @@ class ComplexLSTM(_ComplexRecurrent, LSTMSteps):
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
         """Run all steps in one fused autograd function in training, if the gates are folded and it is faster."""
         layers = self.input_proj[index], self.recurrent_proj[index]
-        if any(plain_weight(layer) is None for layer in layers) or not self._is_fused(
-            x, *state, *(parameter for layer in layers for parameter in layer.parameters())
-        ):
+        parameters = (parameter for layer in layers for parameter in layer.parameters())
+        if not (self._is_real_layer(index) and self._is_fused(x, *state, *parameters)):
             return super()._scan(index, x, state, mask, reverse)
         keep = None if mask is None else mask.squeeze(-1)
         if reverse:
@@ -315,9 +371,7 @@ class ComplexLSTM(_ComplexRecurrent, LSTMSteps):
         return (out if mask is None else out.masked_fill(~mask, 0.0)), tuple(last)
 
     def _is_fused(self, *tensors: Tensor) -> bool:
-        """Whether ``lstm_scan`` supports this layer and input and is faster."""
-        if self.activation != "split_tanh" or not self._can_read_rows():
-            return False
+        """Whether ``lstm_scan`` supports these inputs and parameters and is faster."""
         x = tensors[0]
         if x.shape[1] < _MIN_SCAN_ROWS or not torch.is_grad_enabled() or not any(v.requires_grad for v in tensors):
             return False
@@ -330,7 +384,7 @@ class ComplexGRU(_ComplexRecurrent, GRUSteps):
     n_t = phi(W x_t + b + r (U h_{t-1} + b')), h_t = z h_{t-1} + (1 - z) n_t, with complex products; arguments as in
     ``ComplexRNN``. The reset gate acts after the recurrent product, as in ``torch.nn.GRU`` (the thesis has U (r h),
     and misprints 1 - z as 1 + z), which needs only one product per step. The rows of a weight are r, z, n as in
-    ``torch.nn.GRU``.
+    ``torch.nn.GRU``. On a GPU it runs in cuDNN under the conditions of ``ComplexLSTM``.
     """
 
     rnn_type = "gru"
