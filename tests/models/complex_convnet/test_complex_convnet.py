@@ -167,8 +167,8 @@ def test_widths_sizes_and_twins():
         ({"padding": "reflect"}, "padding must be one of"),
         ({"block": "dense"}, "block must be one of"),
         ({"imaginary_input": "random"}, "imaginary_input must be one of"),
-        ({"imaginary_input": "learned", "number_field": "real"}, "needs number_field='complex', got 'real'"),
-        ({"norm_type": "whitening", "number_field": "real"}, "needs number_field='complex', got 'real'"),
+        ({"imaginary_input": "learned", "number_field": "real"}, "number_field must be 'complex' with .*, got 'real'"),
+        ({"norm_type": "whitening", "number_field": "real"}, "number_field must be 'complex' with .*, got 'real'"),
         ({"norm_type": "layer"}, "norm_type must be one of"),
     ],
 )

@@ -256,7 +256,9 @@ def test_words_that_all_turn_alike_are_rotary_positions_bit_for_bit():
     assert torch.equal(words(ids, attention_mask=mask).logits, model(ids, attention_mask=mask).logits)
     words.model.rotary.frequency.normal_()
     assert (words(ids).logits - model(ids).logits).abs().max() > 1e-2
-    with pytest.raises(ValueError, match="needs input_ids, got inputs_embeds"):
+    with pytest.raises(
+        ValueError, match="input_ids must be given with position_type='rotary_word', got inputs_embeds"
+    ):
         words(inputs_embeds=torch.zeros(1, 2, 32))
 
 
@@ -351,7 +353,7 @@ REFUSED = [
     ({"rope_parameters": {"rope_type": "axial", "rope_theta": 1e4}}, "rope_type must be one of .*, got 'axial'"),
     (
         {"position_type": "rotary_word", "rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}},
-        "rope_type must be 'default' in all layers for position_type='rotary_word'",
+        "rope_parameters must have rope_type='default', .* for position_type='rotary_word'",
     ),
     ({"rope_parameters": {"rope_theta": 0.0}}, "rope_theta must be positive and finite, got 0.0"),
     ({"embedding_type": "complex_order"}, "embedding_type must be 'word' for position_type='rotary'"),
@@ -370,10 +372,10 @@ REFUSED = [
     ({**REAL, "gate_product": "conj"}, "gate_product='conj' needs number_field='complex'"),
     ({**REAL, "norm_scale": "modulus"}, "norm_scale='modulus' needs number_field='complex'"),
     ({"sliding_window": 0}, "sliding_window must be positive, got 0"),
-    ({"layer_types": ["sliding_attention"] * 2}, "sliding_window must be set for layer_types"),
+    ({"layer_types": ["sliding_attention"] * 2}, "sliding_window must be positive for layer_types"),
     ({"layer_types": ["chunked_attention"] * 2}, "layer_types must be one of .*, got 'chunked_attention'"),
     ({"max_position_embeddings": 0}, "max_position_embeddings must be positive, got 0"),
-    ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "tie_word_embeddings=True needs lm_readout"),
+    ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "lm_readout must be .* with tie_word_embeddings=True"),
 ]
 
 

@@ -222,7 +222,7 @@ def test_places_in_a_sentence_see_how_long_it_is(variant):
 @pytest.mark.parametrize("variant", READS_AHEAD)
 def test_what_reads_ahead_cannot_generate(variant):
     model = make(torch.float32, **READS_AHEAD[variant])
-    with pytest.raises(ValueError, match=r"needs a causal model, .*\. Use transform='causal_z' or"):
+    with pytest.raises(ValueError, match=r"model must be causal for generate.*\. Use transform='causal_z' or"):
         model.generate(texts(3), max_new_tokens=2)
     assert model(texts(), labels=texts()).loss.isfinite()  # training and scoring
 
@@ -396,9 +396,9 @@ def test_gradients_end_where_a_call_begins():
 def test_caches_that_do_not_fit():
     model, deep = make(), make(num_hidden_layers=3)
     cache = model(texts(), use_cache=True).cache
-    with pytest.raises(ValueError, match="cache must hold 3 sequences, got 2"):
+    with pytest.raises(ValueError, match="cache must have the batch size 3, got 2"):
         model(texts(count=3), cache=cache)
-    with pytest.raises(ValueError, match=r"cache must hold states .*\. Start with a new cache"):
+    with pytest.raises(ValueError, match=r"cache must have states of sizes .*\. Start with a new cache"):
         deep(texts(), cache=cache)
     with pytest.raises(ValueError, match=r"settings \{'num_layers': 3\}, got \{'num_layers': 2\}"):
         RecurrentCache(deep.config).load_state_dict(cache.state_dict())
@@ -427,7 +427,9 @@ def test_caches_that_do_not_fit():
 )
 def test_states_of_another_cell_width_or_transform_are_refused(changes, foreign, states):
     model, cache = make(**changes), make(**foreign)(texts(), use_cache=True).cache
-    with pytest.raises(ValueError, match=rf"cache must hold states .*, got .*{states}\}}.*\. Start with a new cache"):
+    with pytest.raises(
+        ValueError, match=rf"cache must have states of sizes .*, got .*{states}\}}.*\. Start with a new cache"
+    ):
         model(texts(), cache=cache)
     empty = RecurrentCache(model.config)
     with pytest.raises(ValueError, match=r"saved states must have the widths .*, got "):

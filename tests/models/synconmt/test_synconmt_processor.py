@@ -228,7 +228,7 @@ def test_data_sets_are_encoded(processor):
     assert all(rows[name] == features[name] for name in features)
     assert rows["target"] == TEXTS
     texts = DatasetDict(train=Dataset.from_dict({"source": ["a"], "target": ["b"]}))
-    with pytest.raises(ValueError, match=r"train must have columns \['source_relations', .* Parse it"):
+    with pytest.raises(ValueError, match=r"the train data must have the columns \['source_relations', .* Parse it"):
         encode_syntax_dataset(texts, processor)
 
 

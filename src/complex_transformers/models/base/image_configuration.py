@@ -95,8 +95,8 @@ class ImageConfig(ComplexConfig):
             raise ValueError(f"{self.widths} must be a non-empty list of positive widths, got {widths}.")
         if self.number_field == "complex" and (odd := [width for width in widths if width % 2]):
             raise ValueError(
-                f"{self.widths} (the last is hidden_size) hold [real | imag] halves and must be even, got {odd[0]} in "
-                f"{widths}."
+                f"{self.widths} (the last is hidden_size) must be even ([real | imag] halves), got {odd[0]} in "
+                f"{widths}. Use {odd[0] + 1}."
             )
         if widths[-1] != self.hidden_size:
             raise ValueError(

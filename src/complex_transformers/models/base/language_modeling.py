@@ -34,7 +34,7 @@ def causal_lm_output(
 
     Args:
         model: a model with ``lm_head`` and ``token_loss``.
-        outputs: of the decoder below the head.
+        outputs: the outputs of the decoder below the head.
         labels: ``[B, T]``, the tokens themselves: each is predicted from the tokens before it.
         shift_labels: ``[B, T]``, the next token at every position, instead of ``labels``.
         logits_to_keep: number of last tokens, or indices of the tokens, to compute logits for; 0 for all.
@@ -160,8 +160,9 @@ class CausalLanguageModel(ComplexPreTrainedModel, ComplexGenerationMixin):
 def make_head(config: Any) -> Readout:
     """Return the LM head of a configuration: an adaptive softmax if it has cutoffs."""
     if not config.cutoffs:
-        size, words = config.head_size, config.vocab_size
-        return Readout(size, words, config.lm_readout, config.number_field, bias=config.lm_bias)
+        return Readout(
+            config.head_size, config.vocab_size, config.lm_readout, config.number_field, bias=config.lm_bias
+        )
     return AdaptiveReadout(
         config.head_size,
         config.vocab_size,

@@ -92,8 +92,8 @@ class ComplexConvNetConfig(ImageConfig):
         if min(self.feature_shape[1:]) < 1:
             layers = self.num_hidden_layers
             raise ValueError(
-                f"image_size must be larger for {layers} layers, got {self.image_size}. Use larger images or fewer "
-                "layers."
+                f"image_size must be larger for {layers} layers, got {self.image_size}. Or use fewer layers or "
+                "a smaller pool_size."
             )
 
     def validate_names(self) -> None:
@@ -105,7 +105,7 @@ class ComplexConvNetConfig(ImageConfig):
         needed = {("pooling", "max_value"): "real", ("norm_type", "whitening"): "complex"}
         for (name, value), field in {**needed, ("imaginary_input", "learned"): "complex"}.items():
             if getattr(self, name) == value and self.number_field != field:
-                raise ValueError(f"{name}={value!r} needs number_field={field!r}, got {self.number_field!r}.")
+                raise ValueError(f"number_field must be {field!r} with {name}={value!r}, got {self.number_field!r}.")
 
 
 def pair(size: int | list[int] | tuple[int, ...]) -> tuple[int, ...]:
