@@ -221,7 +221,7 @@ def test_a_recording_is_in_one_part(tmp_path: Path) -> None:
     refused(r"16 row\(s\) of the train data have a recording that is also in the test data", load_babble, tmp_path, 2)
     for path in (tmp_path / "data").iterdir():
         path.unlink()
-    refused(r"36 are missing: ", load_babble, tmp_path, 2, error=FileNotFoundError)
+    refused(r"got 36 missing: ", load_babble, tmp_path, 2, error=FileNotFoundError)
     train.unlink()
     refused("train.csv", load_babble, tmp_path, 2, error=FileNotFoundError)
     refused(r"task must be one of \[1, 2, 3, 4, 5, 6, 7\], got 8", load_babble, tmp_path, 8)

@@ -316,7 +316,11 @@ def test_a_plain_cache_of_other_streams():
 def test_targets_of_several_labels():
     model = build("texts")
     for problem, labels, words in (
-        ("multi_label_classification", torch.full((2, 3), 2.0), r"must lie in \[0, 1\], got 2"),
+        (
+            "multi_label_classification",
+            torch.full((2, 3), 2.0),
+            r"must lie in \[0, 1\] with problem_type='multi_label_classification', got 2",
+        ),
         ("multi_label_classification", torch.zeros(2), r"shape \(2, 3\) of the logits, got \(2,\)"),
         ("regression", torch.zeros(2, 1), r"shape \(2, 3\) of the logits, got \(2, 1\)"),
     ):
@@ -424,12 +428,12 @@ WRONG = {
         ({"relation_vocab_size": 0}, "relation_vocab_size must be positive, got 0"),
         ({"target_vocab_size": 0}, "target_vocab_size must be positive or None, got 0"),
         ({"hidden_size": 18}, "hidden_size must be a multiple of 4 .*, got 18"),
-        ({"hidden_size": 15}, "hidden_size holds .* must be even, got 15"),
+        ({"hidden_size": 15}, "hidden_size must be even .*, got 15. Use 16"),
         ({"gate": "modulus", "rnn_type": "rnn"}, "has no effect with rnn_type='rnn'"),
         ({"number_field": "real", "gate": "modulus"}, "needs number_field='complex'"),
         ({"number_field": "real", "lm_readout": "modulus"}, "'modulus' needs number_field='complex'"),
-        ({"use_relations": False}, "use_relations=False needs number_field='real'"),
-        ({"tie_word_embeddings": True}, "tie_word_embeddings must be False, got True"),
+        ({"use_relations": False}, "use_relations must be True with number_field='complex', got False"),
+        ({"tie_word_embeddings": True}, "tie_word_embeddings must be False for SynCoNMT, got True"),
         ({"pad_relation_id": 5}, r"must lie in \[0, relation_vocab_size=5\), got 5"),
         ({"decoder_start_relation_id": 9}, r"must lie in \[0, target_relation_vocab_size=5\)"),
         ({"target_relation_vocab_size": 3, "pad_relation_id": 4}, "must lie in .*target_relation_vocab_size"),

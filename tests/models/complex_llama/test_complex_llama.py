@@ -364,7 +364,7 @@ REFUSED = [
     ({"attn_logit_softcapping": 0.0}, "attn_logit_softcapping must be positive, got 0.0"),
     (
         {"attn_logit_softcapping": 9.0, "attention_score": "modulus", "attention_normalization": "split_softmax"},
-        "attn_logit_softcapping needs attention_normalization='softmax'",
+        "attention_normalization must be 'softmax' with attn_logit_softcapping",
     ),
     ({"no_rope_layers": [1]}, r"no_rope_layers must have 2 entries, one per layer, got \[1\]"),
     ({"hidden_size": 38}, "num_attention_heads must divide the width 38 unless head_dim is given, got 4"),

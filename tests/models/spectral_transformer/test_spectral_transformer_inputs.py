@@ -54,7 +54,10 @@ def test_real_twin_has_the_same_widths_and_no_complex_numbers():
     ("settings", "match"),
     [
         ({"variant": "spectral_scaled", "number_field": "complex"}, "number_field must be 'real' for variant"),
-        ({"number_field": "real", "position_phase": "rotate"}, "position_phase='rotate' needs number_field='complex'"),
+        (
+            {"number_field": "real", "position_phase": "rotate"},
+            "position_phase must be 'add' or 'none' with number_field='real', got 'rotate'",
+        ),
         ({"feature_size": 401}, "feature_size must be even .*, got 401"),
         ({"input_projection": False}, "hidden_size must be 202 with input_projection=False, got 512"),
         (

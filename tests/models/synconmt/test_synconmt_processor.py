@@ -159,7 +159,7 @@ def test_bad_sentences(processor):
             processor(sentence, TARGET[0])
     with pytest.raises(ValueError, match=r"must have the same length, got \[1, 2\]"):
         processor(SOURCE, TARGET[:1])
-    with pytest.raises(ValueError, match="text or text_target must be given, got None"):
+    with pytest.raises(ValueError, match="text or text_target must be given, got neither"):
         processor()
     pieces = build_tokenizer(["a b"] * 9, "bpe", vocab_size=300, append_eos=True)
     tokenizers = [getattr(processor, name) for name in SynCoNMTProcessor.get_attributes()]

@@ -193,7 +193,7 @@ class SpectralTransformerConfig(LayersConfig):
         for name in ("hidden_size", "number_field"):
             expected = getattr(self, name)
             if self.decoder is not None and (found := getattr(self.decoder, name)) != expected:
-                raise ValueError(f"{name} of decoder must be {expected!r} as in the encoder, got {found!r}.")
+                raise ValueError(f"{name} of decoder must be {expected!r}, got {found!r}.")
 
     def validate_names(self) -> None:
         """Validate named choices and their combination with the number field."""
