@@ -255,7 +255,7 @@ def test_spoken_digits_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ValueError, match="must have recordings of every split, got none for train"):
         split(archive=make_archive(tmp_path / "half.tar.gz", ["fsdd/0_ann_0.wav"]))
     for name, kind in (("../0_ann_0.wav", tarfile.REGTYPE), ("/0_ann_0.wav", tarfile.REGTYPE), ("0_a_0.wav", b"2")):
-        with pytest.raises(ValueError, match=rf"bad\.tar\.gz must not contain paths outside its folder, got '{name}'"):
+        with pytest.raises(ValueError, match=rf"bad\.tar\.gz must not have paths outside its folder, got '{name}'"):
             split(archive=make_archive(tmp_path / "bad.tar.gz", [name], kind))
     assert not (tmp_path / "0_ann_0.wav").exists()
     with pytest.raises(FileNotFoundError, match=r"--archive must be an existing file, got .*absent\.tar\.gz"):

@@ -131,7 +131,7 @@ def test_positions(head):
 @pytest.mark.parametrize("embedding_type", ["word", "complex_vanilla"])
 def test_positions_that_an_embedding_does_not_have(embedding_type):
     model = ct.ComplexFastTextModel(ct.ComplexFastTextConfig(**TEXT, embedding_type=embedding_type))
-    with pytest.raises(ValueError, match=f"position_ids must be None for embedding_type='{embedding_type}'"):
+    with pytest.raises(ValueError, match=f"position_ids must be None for '{embedding_type}' embeddings, got a tensor"):
         model(torch.tensor([[4, 5]]), position_ids=torch.tensor([[1, 2]]))
 
 
@@ -309,7 +309,7 @@ def test_caches_of_other_texts(head):
 def test_a_plain_cache_of_other_streams():
     model, cache = build("language"), DynamicCache()
     model(**source_of("language"), cache=cache)
-    with pytest.raises(ValueError, match="cache must have the batch size 1 of the input, got 2"):
+    with pytest.raises(ValueError, match="cache must have the batch size 1, got 2"):
         model(**source_of("language", batch=1), cache=cache)
 
 

@@ -106,9 +106,7 @@ class ComplexLora(WidelyLora):
         """
         layer = self.get_base_layer()
         if getattr(layer, "share_parts", False):
-            raise ValueError(
-                "target_modules must be ['real'] for layers with share_parts=True, got a name of the layer itself."
-            )
+            raise ValueError("target_modules must be ['real'] with share_parts=True, got the layer itself.")
         super().update_layer(adapter_name, r, lora_alpha, config, **kwargs)
         self.lora_A[adapter_name] = _with_parameters(_down(layer), self.lora_A[adapter_name])
         self.lora_B[adapter_name] = _with_parameters(_Up, self.lora_B[adapter_name])

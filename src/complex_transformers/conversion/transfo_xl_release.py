@@ -102,8 +102,7 @@ class Release:
         ]
         if wrong:
             raise ValueError(
-                f"weights must have the tensors of one network, got {', '.join(wrong)}. Check cutoffs, tie_weight and "
-                "tie_projs."
+                f"weights must be of one network, got {', '.join(wrong)}. Check cutoffs, tie_weight and tie_projs."
             )
         sizes = {"n_layer": self.num_layers, "n_head": self.heads, "d_model": self.d_model, "d_inner": self.d_inner}
         sizes |= dict.fromkeys(("vocab_size", "n_token"), sum(self.cluster_sizes))

@@ -138,9 +138,8 @@ def arguments_of_networks(auto_class: str, *model_types: str, without: tuple[str
     def configuration(self: Any, **values: Any) -> PreTrainedConfig:
         check_option("--model_type", self.model_type, configs)
         given, known = self.given(), configs[self.model_type].__dataclass_fields__
-        if foreign := sorted(set(given) - set(known)):
-            found = given[foreign[0]]
-            raise ValueError(f"--{foreign[0]} must be left out with --model_type {self.model_type}, got {found!r}.")
+        for name in sorted(set(given) - set(known)):
+            raise ValueError(f"--{name} must be left out with --model_type {self.model_type}, got {given[name]!r}.")
         return configs[self.model_type](**given, **values)
 
     def model(self: Any, config: PreTrainedConfig) -> PreTrainedModel:

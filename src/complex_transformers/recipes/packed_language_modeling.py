@@ -129,9 +129,7 @@ def train_blocks(
     checkpoint = prepare_run(args)
     given = data_args.tokenizer_name_or_path or checkpoint or name_or_path
     if data_args.streaming and (given is None or args.max_steps < 1):
-        raise ValueError(
-            f"tokenizer_name_or_path and max_steps must be set with streaming, got {given!r} and {args.max_steps}."
-        )
+        raise ValueError(f"tokenizer and max_steps must be given with streaming, got {given!r} and {args.max_steps}.")
     saved = data_args.saved_tokenizer(checkpoint, name_or_path)
     by_character = data_args.reads_characters(saved)
     read_train, held = _texts(data_args, by_character)

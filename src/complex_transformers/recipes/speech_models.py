@@ -121,8 +121,7 @@ class SpeechModelArguments(_NetworkArguments):
     def _saved_extractor(self, sampling_rate: int | None) -> Any:
         default = type(self)(model_name_or_path=self.model_name_or_path)
         if idle := [name for name, value in vars(self).items() if value != getattr(default, name)]:
-            found = getattr(self, idle[0])
-            raise ValueError(f"{idle[0]} must be left out with model_name_or_path, got {found!r}.")
+            raise ValueError(f"{idle[0]} must be left out with model_name_or_path, got {getattr(self, idle[0])!r}.")
         extractor = AutoFeatureExtractor.from_pretrained(self.model_name_or_path)
         if sampling_rate not in (None, extractor.sampling_rate):
             raise ValueError(
@@ -213,9 +212,7 @@ def build_transcriber(
         processor = SpectralTransformerProcessor(extractor, tokenizer)
     if decoder.label_smoothing:
         if not model.config.is_encoder_decoder:
-            raise ValueError(
-                f"label_smoothing must be 0 with CTC, got {decoder.label_smoothing}. Or set decoder_layers."
-            )
+            raise ValueError(f"label_smoothing must be 0 with CTC, got {decoder.label_smoothing}.")
         model.config.decoder.label_smoothing = decoder.label_smoothing  # a saved model has its own
     return model, processor
 

@@ -259,17 +259,13 @@ class TextConfig(ComplexConfig):
                 f"{self.embedding_type!r}, got {lm_readout!r}. Or set tie_word_embeddings=False."
             )
         if not stores_vectors and self.amplitude_sharing != "none":
-            raise ValueError(
-                f"amplitude_sharing must be 'none' with tie_word_embeddings=True, got {self.amplitude_sharing!r}."
-            )
+            raise ValueError(f"amplitude_sharing must be 'none' with a tied head, got {self.amplitude_sharing!r}.")
 
     def validate_windows(self) -> None:
         """Raise for fields that make Transformers' caches drop keys: attention here has no mask for dropped keys."""
         for name in ("sliding_window", "attention_chunk_size", "layer_types"):
             if (value := getattr(self, name, None)) is not None:
-                raise ValueError(
-                    f"{name} must be None, since tokens attend to all earlier ones, got {value!r}. Leave it out."
-                )
+                raise ValueError(f"{name} must be None (attention is to all earlier tokens), got {value!r}.")
 
 
 @strict

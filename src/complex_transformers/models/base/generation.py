@@ -73,10 +73,7 @@ class ComplexGenerationMixin(GenerationMixin):
             ValueError: the model is an encoder-decoder, or carries a state instead of a KV cache.
         """
         if self.config.is_encoder_decoder or self._is_stateful:
-            raise ValueError(
-                f"generate_batch needs a decoder with a KV cache, got {type(self).__name__}. Use generate() with a "
-                "padded batch."
-            )
+            raise ValueError(f"generate_batch needs a decoder with KV cache, got {type(self).__name__}. Use generate.")
         return super().init_continuous_batching(*args, **kwargs)
 
     def _prepare_position_ids_for_generation(self, inputs_tensor: Tensor, model_kwargs: dict[str, Any]) -> Tensor:

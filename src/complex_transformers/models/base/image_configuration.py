@@ -99,9 +99,7 @@ class ImageConfig(ComplexConfig):
                 f"{widths}. Use {odd[0] + 1}."
             )
         if widths[-1] != self.hidden_size:
-            raise ValueError(
-                f"hidden_size must be the last of {self.widths}={widths}, got {self.hidden_size}. Leave it out."
-            )
+            raise ValueError(f"hidden_size must be the last of {self.widths}={widths}, got {self.hidden_size}.")
         size = [self.image_size] * 2 if isinstance(self.image_size, int) else self.image_size
         if len(size) != 2 or min(size) < 1:
             raise ValueError(f"image_size must be a positive number or [height, width], got {self.image_size}.")

@@ -100,9 +100,7 @@ def check_cache_batch(cache: Cache | None, batch: int) -> None:
         keys = getattr(layer, "keys", None)
         # Not len(keys), which would fix the batch size of an exported graph.
         if isinstance(keys, Tensor) and keys.dim() == 4 and keys.shape[0] != batch:
-            raise ValueError(
-                f"cache must have the batch size {batch} of the input, got {keys.shape[0]}. Start with a new cache."
-            )
+            raise ValueError(f"cache must have the batch size {batch}, got {keys.shape[0]}. Start with a new cache.")
 
 
 def padding_mask(attention_mask: Tensor | None) -> Tensor | None:

@@ -107,9 +107,7 @@ class CausalLanguageModel(ComplexPreTrainedModel, ComplexGenerationMixin):
     def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
         """Replace the projection to the whole vocabulary."""
         if self.has_narrow_tails:
-            raise ValueError(
-                f"div_value must be 1 to set output embeddings, got {self.config.div_value}. Replace lm_head instead."
-            )
+            raise ValueError(f"div_value must be 1 to set output embeddings, got {self.config.div_value}.")
         super().set_output_embeddings(new_embeddings)
 
     def _prepare_cache_for_generation(

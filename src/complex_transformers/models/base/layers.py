@@ -419,9 +419,7 @@ class TransformerDecoder(TransformerStack, TextModel):
             ValueError: no encoder states, empty input, shapes that do not match, ids outside the vocabulary.
         """
         if encoder_hidden_states is None:
-            raise ValueError(
-                "encoder_hidden_states must be [batch, length, hidden_size], got None. Run the encoder first."
-            )
+            raise ValueError("encoder_hidden_states must be the output of the encoder, got None.")
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         check_text_inputs(None, encoder_hidden_states, encoder_attention_mask, self.config.hidden_size)
         target = inputs_embeds if input_ids is None else input_ids

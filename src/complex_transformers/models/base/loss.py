@@ -66,8 +66,7 @@ def classification_labels(labels: Tensor, logits: Tensor, config: PreTrainedConf
     if tuple(labels.shape) not in expected:
         raise ValueError(f"labels must have the shape {tuple(logits.shape)} of the logits, got {tuple(labels.shape)}.")
     if problem == "multi_label_classification" and shows_values(labels) and bool(((labels < 0) | (labels > 1)).any()):
-        found = f"{float(labels.min()):g} to {float(labels.max()):g}"
-        raise ValueError(f"labels must lie in [0, 1] with problem_type={problem!r}, got {found}.")
+        raise ValueError(f"labels must lie in [0, 1] for {problem}, got {labels.min()} to {labels.max()}.")
     return (labels if labels.is_floating_point() else labels.to(logits.dtype)).view_as(logits), {}
 
 

@@ -98,17 +98,12 @@ class TextModel(ComplexPreTrainedModel):
         check_text_inputs(input_ids, inputs_embeds, attention_mask, self.config.hidden_size)
         if inputs_embeds is not None:
             if position_ids is not None:
-                raise ValueError(
-                    "position_ids must be None with inputs_embeds, which contain positions, got a tensor."
-                )
+                raise ValueError("position_ids must be None with inputs_embeds (positions included), got a tensor.")
             return without_padding(inputs_embeds, attention_mask)
         assert input_ids is not None
         check_position_ids(position_ids, tuple(input_ids.shape))
         if position_ids is not None and not self.reads_positions(position_ids, attention_mask):
-            raise ValueError(
-                f"position_ids must be None for embedding_type={self.config.embedding_type!r} (no positions), got a "
-                "tensor."
-            )
+            raise ValueError(f"position_ids must be None for {self.config.embedding_type!r} embeddings, got a tensor.")
         inputs_embeds = self.embed_tokens(input_ids, position_ids=position_ids, attention_mask=attention_mask)
         return without_padding(inputs_embeds, attention_mask)
 

@@ -90,11 +90,7 @@ class ComplexConvNetConfig(ImageConfig):
             if len(pair(value)) != 2 or min(pair(value)) < 1:
                 raise ValueError(f"{name} must be a positive integer or [height, width], got {value}.")
         if min(self.feature_shape[1:]) < 1:
-            layers = self.num_hidden_layers
-            raise ValueError(
-                f"image_size must be larger for {layers} layers, got {self.image_size}. Or use fewer layers or "
-                "a smaller pool_size."
-            )
+            raise ValueError(f"image_size must be larger for {self.num_hidden_layers} layers, got {self.image_size}.")
 
     def validate_names(self) -> None:
         """Validate named choices and their combination with the number field."""

@@ -198,9 +198,7 @@ class ComplexLlamaConfig(TextConfig):
         if isinstance(self.qk_norm, str):
             check_choice("qk_norm", self.qk_norm, ("all_heads",), ", or True or False")
         if self.attn_logit_softcapping is not None and self.attention_normalization == "split_softmax":
-            raise ValueError(
-                "attention_normalization must be 'softmax' with attn_logit_softcapping, got 'split_softmax'."
-            )
+            raise ValueError("attention_normalization must be 'softmax' with softcapping, got 'split_softmax'.")
         check_attention(self.attention_score, self.attention_normalization, self.number_field)
         if self.embedding_type != (follows := self.default_of("embedding_type")):
             raise ValueError(
@@ -217,9 +215,7 @@ class ComplexLlamaConfig(TextConfig):
         if "sliding_attention" in self.layer_types and self.sliding_window is None:
             raise ValueError("sliding_window must be positive for layer_types with 'sliding_attention', got None.")
         if (rotates := self.no_rope_layers) is not None and len(rotates) < self.num_hidden_layers:
-            raise ValueError(
-                f"no_rope_layers must have {self.num_hidden_layers} entries, one per layer, got {rotates}."
-            )
+            raise ValueError(f"no_rope_layers must have {self.num_hidden_layers} entries, got {rotates}.")
 
     def rope_parameters_of(self, layer_type: str) -> dict[str, Any]:
         """Return the rotary parameters of the layers of one type."""

@@ -136,8 +136,7 @@ class SentenceMemory(nn.Module):
             # An exported graph cannot depend on how many sentences are padding.
             count = story.shape[1] if is_exporting() else int(is_sentence.sum(1).max())
             if count > size:
-                remedy = "Pass truncation=True to the processor."
-                raise ValueError(f"input_ids must have at most memory_size={size} sentences, got {count}. {remedy}")
+                raise ValueError(f"input_ids must have at most memory_size={size} sentences, got {count}. Truncate.")
         ages = self.ages(is_sentence)
         has_places = self.config.sentence_encoding == "position"
         dtype = torch.promote_types(next(self.tables.parameters()).dtype, torch.float32)

@@ -326,8 +326,7 @@ class ComplexOrderForQuestionAnswering(ComplexOrderPreTrainedModel):
             logits = logits.masked_fill(~tokens.unsqueeze(-1), -1e4)
         start_logits, end_logits = logits.unbind(-1)
         if (start_positions is None) != (end_positions is None):
-            missing = "start_positions" if start_positions is None else "end_positions"
-            raise ValueError(f"start_positions and end_positions must be given together, got no {missing}.")
+            raise ValueError("start_positions and end_positions must be given together, got only one.")
         loss = None
         if start_positions is not None and end_positions is not None:
             start_loss = span_loss(start_logits, start_positions, "start_positions")

@@ -167,9 +167,7 @@ class ComplexTransfoXLModel(TransformerStack, TextModel, ComplexTransfoXLPreTrai
         if cache is None or not (self.gradient_checkpointing and self.training):
             return cache
         if not isinstance(cache, MemoryCache):
-            raise ValueError(
-                f"cache must be a MemoryCache with gradient checkpointing, got {type(cache).__name__}. Leave it out."
-            )
+            raise ValueError(f"cache must be a MemoryCache with gradient checkpointing, got {type(cache).__name__}.")
         return cache.written_once()
 
     def score_mask(

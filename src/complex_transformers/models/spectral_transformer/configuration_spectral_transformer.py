@@ -211,13 +211,9 @@ class SpectralTransformerConfig(LayersConfig):
     def validate_features(self) -> None:
         """Validate that complex features have halves and that unprojected features fit the hidden size."""
         if self.number_field == "complex" and self.feature_size % 2:
-            raise ValueError(
-                f"feature_size must be even ([real | imag] halves), got {self.feature_size}. Use from_extractor()."
-            )
+            raise ValueError(f"feature_size must be even ([real | imag] halves), got {self.feature_size}.")
         if not self.input_projection and self.hidden_size != self.pooled_size:
-            raise ValueError(
-                f"hidden_size must be {self.pooled_size} with input_projection=False, got {self.hidden_size}."
-            )
+            raise ValueError(f"hidden_size must be {self.pooled_size} without projection, got {self.hidden_size}.")
 
     def _check_attention(self) -> None:
         if self.variant != "spectral_scaled":

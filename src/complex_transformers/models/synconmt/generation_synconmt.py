@@ -78,10 +78,7 @@ class RelationGenerationMixin(ComplexGenerationMixin):
         given = model_kwargs.get("decoder_input_ids")
         relations = model_kwargs.get("decoder_relation_ids")
         if given is not None and relations is not None and relations.shape != given.shape:
-            raise ValueError(
-                f"decoder_relation_ids must have the shape {tuple(given.shape)} of decoder_input_ids, got "
-                f"{tuple(relations.shape)}."
-            )
+            raise ValueError(f"decoder_relation_ids must be {list(given.shape)}, got {list(relations.shape)}.")
         ids, model_kwargs = super()._prepare_decoder_input_ids_for_generation(
             batch_size, model_input_name, model_kwargs, *args, **kwargs
         )
@@ -90,9 +87,7 @@ class RelationGenerationMixin(ComplexGenerationMixin):
         first = torch.full_like(ids[:, :1], self.config.decoder_start_relation_id)
         if given is None:
             if relations is not None and "labels" not in model_kwargs:  # a trainer passes its whole batch
-                raise ValueError(
-                    "decoder_relation_ids must be None without decoder_input_ids, got a tensor. Pass both or neither."
-                )
+                raise ValueError("decoder_relation_ids must be None without decoder_input_ids, got a tensor.")
             model_kwargs["decoder_relation_ids"] = first
         elif relations is not None and ids.shape[1] > given.shape[1]:
             model_kwargs["decoder_relation_ids"] = torch.cat([first, relations.to(first.device)], dim=-1)

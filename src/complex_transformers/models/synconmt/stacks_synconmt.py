@@ -118,9 +118,7 @@ class SynCoNMTPreTrainedModel(ComplexPreTrainedModel):
         """
         source, target = self.config.num_words
         if source != target:
-            raise ValueError(
-                f"target_vocab_size must equal vocab_size={source} to resize, got {target}. Create a new model."
-            )
+            raise ValueError(f"target_vocab_size must equal vocab_size={source} to resize, got {target}.")
         embeddings = super().resize_token_embeddings(*args, **kwargs)
         if self.config.target_vocab_size is not None:
             self.config.target_vocab_size = self.config.vocab_size
@@ -252,9 +250,7 @@ class SynCoNMTDecoder(_SyntaxStack):
                 outside the vocabulary.
         """
         if encoder_hidden_states is None:
-            raise ValueError(
-                "encoder_hidden_states must be [batch, length, hidden_size], got None. Run the encoder first."
-            )
+            raise ValueError("encoder_hidden_states must be the output of the encoder, got None.")
         inputs_embeds = self.embed(input_ids, relation_ids, None, inputs_embeds, side="decoder_")
         batch, length = inputs_embeds.shape[:2]
         if encoder_hidden_states.shape[0] != batch:

@@ -94,9 +94,7 @@ class TrainingArguments(RunArguments):
                 rows / (self.train_batch_size * self.world_size * self.gradient_accumulation_steps)
             )
         if self.linear_start and epochs < 2:
-            raise ValueError(
-                f"epochs must be at least 2 with --linear_start, got {epochs:.3g}. Leave --linear_start out."
-            )
+            raise ValueError(f"epochs must be at least 2 with --linear_start, got {epochs:.3g}.")
         return 0 if epochs < 2 or self.linear_start is False else max(1, int(epochs) // 5)
 
 
@@ -109,9 +107,7 @@ def check_options(variant: str, data_args: DataArguments, training_args: Trainin
     ):
         value = getattr(arguments, name)
         if value is not None and value is not False and variant != reader:
-            raise ValueError(
-                f"--{name} must be left out with --variant {variant}, got {value}. Or use --variant {reader}."
-            )
+            raise ValueError(f"--{name} must be left out unless --variant {reader}, got {value} with {variant}.")
 
 
 def build_processor(variant: str, parts: DatasetDict, memory_size: int, margin: float | None) -> MemoryProcessor:

@@ -122,9 +122,7 @@ def main() -> dict[str, Any]:
     parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, training_args = parser.parse_args_into_dataclasses()
     if training_args.resume_from_checkpoint not in (None, "last") and len(training_args.seeds) > 1:
-        raise ValueError(
-            f"--seeds must be the seed of the checkpoint with --resume_from_checkpoint, got {training_args.seeds}."
-        )
+        raise ValueError(f"--seeds must be one seed to resume from a checkpoint, got {training_args.seeds}.")
     if data_args.max_length is not None and data_args.max_length < 1:
         raise ValueError(f"--max_length must be 1 or more, got {data_args.max_length}.")
     limit_progress_bars(training_args.disable_tqdm)

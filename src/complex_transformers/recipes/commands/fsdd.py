@@ -61,9 +61,7 @@ def main() -> dict[str, int]:
                 raise ValueError(f"{archive} must have DIGIT_SPEAKER_INDEX.wav files, got {member.name}.")
             content = file.extractfile(member) if member.isfile() else None
             if content is None or Path(member.name).is_absolute() or ".." in Path(member.name).parts:
-                raise ValueError(
-                    f"{archive} must not contain paths outside its folder, got {member.name!r}. Download it again."
-                )
+                raise ValueError(f"{archive} must not have paths outside its folder, got {member.name!r}.")
             target = folder / member.name  # not extract(): only newer Python versions filter unsafe members
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content.read())

@@ -67,10 +67,9 @@ class Arguments:
         for name, least in (("eval_tokens", 2), ("segment", 2), ("calibration_tokens", 0)):
             if (value := getattr(self, name)) < least:
                 raise ValueError(f"--{name} must be at least {least}, got {value}.")
-        if self.calibration_file is not None and not (self.stages and self.calibration_tokens):
+        if (file := self.calibration_file) is not None and not (self.stages and self.calibration_tokens):
             raise ValueError(
-                "--calibration_file must be left out without --stages or --calibration_tokens, got "
-                f"{self.calibration_file}."
+                f"--calibration_file must be left out without --stages or --calibration_tokens, got {file}."
             )
 
 
@@ -94,9 +93,7 @@ def segments_of(
         rest = tokenizer(calibrating, return_tensors="pt", verbose=False).input_ids
     rest = rest[:, : args.calibration_tokens]
     if args.stages and args.calibration_tokens and not rest.numel():
-        raise ValueError(
-            f"--eval_tokens must leave tokens for calibration, got all {ids.shape[1]}. Use --calibration_file."
-        )
+        raise ValueError(f"--eval_tokens must leave some for calibration, got {ids.shape[1]}. Use --calibration_file.")
     length = min(args.segment, longest)
     return ids.split(length, dim=1), rest.split(length, dim=1)
 

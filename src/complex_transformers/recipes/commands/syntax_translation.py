@@ -75,15 +75,10 @@ def load_parts(data_args: DataArguments) -> tuple[DatasetDict, dict[str, Any]]:
     """Load the parsed splits and the description of the parsers."""
     folder = Path(data_args.data_dir)
     if not (folder / "dataset_dict.json").is_file():
-        raise FileNotFoundError(
-            f"--data_dir must be a parsed corpus, got {folder}. Write one with complex-transformers run parse-corpus."
-        )
+        raise FileNotFoundError(f"--data_dir must be a corpus of run parse-corpus, got {folder}.")
     parts = require_datasets().load_from_disk(str(folder))
     if missing := {"train", "validation"} - set(parts):
-        raise ValueError(
-            f"--data_dir must have the splits train and validation, got no {sorted(missing)} in {folder}. Parse it "
-            "again."
-        )
+        raise ValueError(f"--data_dir must have train and validation splits, got no {sorted(missing)} in {folder}.")
     parts = sample_training(parts, data_args.max_train_samples, data_args.sample_seed)
     known = folder / "parsers.json"
     return parts, json.loads(known.read_text(encoding="utf-8")) if known.is_file() else {}

@@ -82,9 +82,8 @@ class ModelArguments(arguments_of(ComplexSeq2SeqConfig)):
         }
         model_type = self.model_type or "complex_seq2seq"
         known = type(AutoConfig.for_model(model_type)).__dataclass_fields__
-        if foreign := sorted(set(given) - set(known)):
-            found = given[foreign[0]]
-            raise ValueError(f"--{foreign[0]} must be left out with --model_type {model_type}, got {found!r}.")
+        for name in sorted(set(given) - set(known)):
+            raise ValueError(f"--{name} must be left out with --model_type {model_type}, got {given[name]!r}.")
         return AutoModelForSeq2SeqLM.from_config(AutoConfig.for_model(model_type, **given))
 
 
@@ -107,9 +106,7 @@ def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: s
     if name_or_path is not None:
         tokenizer = AutoTokenizer.from_pretrained(name_or_path)
         if tokenizer.eos_token_id is None or tokenizer("a")["input_ids"][-1:] != [tokenizer.eos_token_id]:
-            raise ValueError(
-                f"tokenizer must append an EOS token, got {name_or_path}. Build one with append_eos=True."
-            )
+            raise ValueError(f"tokenizer must append an EOS token (append_eos=True), got {name_or_path}.")
         return tokenizer
     return build_tokenizer(
         (text for column in ("source", "target") for text in parts["train"][column]),

@@ -92,9 +92,7 @@ def load_babble(folder: str | Path, task: int) -> DatasetDict:
     if task != 7:
         texts = [text for split in splits.values() for text in split["text"]]
         if unknown := sorted(set("".join(texts)) - {*load_babble_index(folder, task), " "}):
-            raise ValueError(
-                f"the index of task {task} must have all symbols, got no {unknown}. Write it with write_babble_tasks."
-            )
+            raise ValueError(f"index of task {task} must have all symbols, got no {unknown}. Use write_babble_tasks.")
     return require_datasets().DatasetDict(splits)
 
 
@@ -187,9 +185,7 @@ def split_by_labels(
         half = round(shares[split] * len(labels) / 2)
         for label, rows in rows_of.items():
             if len(rows) < half:
-                raise ValueError(
-                    f"split {split} must have {half} rows of label {label}, got {len(rows)}. Add recordings."
-                )
+                raise ValueError(f"split {split} must have {half} rows of label {label}, got {len(rows)}.")
             splits[split] += rows[:half]
             del rows[:half]
     splits[first] = [row for rows in rows_of.values() for row in rows]
@@ -259,9 +255,7 @@ def _write_task(
         splits = split_by_symbols([text for _, text in kept], seed=seed)
     sizes = {**{split: len(numbers) for split, numbers in splits.items()}, "left_out": len(rows) - len(kept)}
     if not all(splits.values()):
-        raise ValueError(
-            f"task {task} must have rows in every split, got {sizes}. Lower min_count, or add recordings."
-        )
+        raise ValueError(f"task {task} must have rows in every split, got {sizes}. Add recordings.")
     if task != 7:
         counts = Counter(symbol for _, text in kept for symbol in text)
         index, vocabulary = _symbol_files(folder.parent, task)

@@ -177,13 +177,10 @@ class MemoryCache(StreamCache):
         """
         if len(self.layers) != config.num_hidden_layers:
             raise ValueError(
-                f"cache must have num_hidden_layers={config.num_hidden_layers} layers, got {len(self.layers)}. Start "
-                "with a new memory."
+                f"cache must have {config.num_hidden_layers} layers, got {len(self.layers)}. Start with a new one."
             )
         if getattr(config, "same_length", False) and self.mem_len < config.mem_len - 1:
-            raise ValueError(
-                f"mem_len must be {config.mem_len - 1} or more with same_length=True, got {self.mem_len}."
-            )
+            raise ValueError(f"mem_len must be at least {config.mem_len - 1} with same_length, got {self.mem_len}.")
 
     def _layer(self, layer_idx: int) -> MemoryLayer:
         return self.layers[layer_idx]
@@ -214,9 +211,7 @@ class MemoryCache(StreamCache):
         kept = min(tokens, self.mem_len)
         for name, tensor in tensors.items():
             if tensor.dim() < 3 or tensor.shape[-2] != kept:
-                raise ValueError(
-                    f"{name} must have {kept} tokens on axis -2, got shape {tuple(tensor.shape)}. Save it again."
-                )
+                raise ValueError(f"{name} must have {kept} tokens on axis -2, got shape {tuple(tensor.shape)}.")
 
     def _restore(self, layer: MemoryLayer, tensors: dict[str, Tensor], tokens: int) -> None:
         layer.extend(*(tensors[name] for name in MEMORY_KINDS[self.keeps]))

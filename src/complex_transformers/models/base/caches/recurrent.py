@@ -76,9 +76,7 @@ class RecurrentStateLayer(CacheLayerMixin):
     def crop(self, tokens_to_remove: int) -> None:
         """Raise unless ``tokens_to_remove`` is 0: earlier states are not stored."""
         if tokens_to_remove != 0:
-            raise ValueError(
-                f"tokens_to_remove must be 0 for a recurrent state, got {tokens_to_remove}. Process the tokens again."
-            )
+            raise ValueError(f"tokens_to_remove must be 0 for a recurrent state, got {tokens_to_remove}.")
 
     def _change_tensors(self, change: Callable[[Tensor], Tensor], source: bool = True) -> None:
         self.states = {name: change(value) for name, value in self.states.items()}
@@ -124,9 +122,7 @@ class RecurrentCache(StreamCache):
         layers = enumerate(self.state_sizes or ()) if tokens else ()
         expected = {f"layers.{index}.{name}": size for index, sizes in layers for name, size in sizes.items()}
         if (found := stored_sizes(tensors)) != expected:
-            raise ValueError(
-                f"saved states must have the widths {expected}, got {found}. Load them into the model that saved them."
-            )
+            raise ValueError(f"saved states must have the widths {expected}, got {found}. Load them into their model.")
 
     def _restore(self, layer: RecurrentStateLayer, tensors: dict[str, Tensor], tokens: int) -> None:
         layer.advance(tokens, **tensors)
