@@ -83,5 +83,5 @@ def test_missing_files_are_listed(run: Callable[..., Any], folder: Path) -> None
         run(RUN, "--folder", folder, "--task", "2", *SMALL)
     for number in (3, 7):
         (folder / "recordings" / f"{number}.wav").unlink()
-    with pytest.raises(FileNotFoundError, match=r"2 are missing: .*3\.wav.*7\.wav"):
+    with pytest.raises(FileNotFoundError, match=r"got 2 missing: .*3\.wav.*7\.wav"):
         run(RUN, "--folder", folder, "--task", "2", "--make_tasks", "--min_count", "1", *SMALL)

@@ -108,9 +108,12 @@ def test_refusals(train: Callable[..., Any], run: Callable[..., Any], tmp_path: 
         (["--validation_split", "1"], r"validation_split must leave rows in both splits, got 1\.0 of 120"),
         (["--validation_split", "0.999"], "validation_split must leave rows in both splits, got 0.999 of 120"),
         (["--picture", "40"], "--picture must be a test question, 0 to 39, got 40"),
-        (["--picture", "0", *words], r"--picture must be left out with --variant word_memory, got 0. Or use"),
-        (["--linear_start", "true", *words], "--linear_start must be left out with --variant word_memory, got True"),
+        (["--picture", "0", *words], r"--picture must be left out unless --variant sentence_memory, got 0"),
+        (
+            ["--linear_start", "true", *words],
+            "--linear_start must be left out unless --variant sentence_memory, got True",
+        ),
         (["--linear_start", "true", *ONE_EPOCH], "epochs must be at least 2 with --linear_start, got 1"),
-        (["--length_margin", "0.5"], r"--length_margin must be left out with --variant sentence_memory, got 0\.5"),
+        (["--length_margin", "0.5"], r"--length_margin must be left out unless --variant word_memory, got 0\.5"),
     )
     assert_refused(lambda *words: run(BABI, *words), ([], "Set --archive"))

@@ -150,7 +150,10 @@ def test_classification_starts_from_word_vectors(run: Callable[..., Any], tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model_type", "complex_text_rnn", "--kernel_sizes", "3"], "--kernel_sizes has no effect"),
+        (
+            ["--model_type", "complex_text_rnn", "--kernel_sizes", "3"],
+            "--kernel_sizes must be left out with --model_type",
+        ),
         (["--model_type", "complex_fasttext", "--attention_score", "real"], "--attention_score .* complex_fasttext"),
         (["--window_size", "2"], "--window_size must be left out with --model_type complex_order, got 2"),
         (

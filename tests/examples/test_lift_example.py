@@ -106,5 +106,5 @@ def test_roundings_that_cannot_be(run: Callable[..., Any], checkpoint: Any, tmp_
     )
     assert not (tmp_path / "out").exists()
     assert_refused(
-        run, ([*command, "--stages", "1"], "--eval_tokens must leave tokens for calibration.* --calibration_file")
+        run, ([*command, "--stages", "1"], "--eval_tokens must leave some for calibration.* --calibration_file")
     )

@@ -83,7 +83,7 @@ def test_bad_inputs_are_refused_with_the_remedy():
     embeds = model.get_input_embeddings()(source["input_ids"], source["relation_ids"])
     words, relations, halves = source["input_ids"], source["relation_ids"], labels["relation_labels"][:, :2]
     for inputs, message in (
-        ({"input_ids": words, **target}, "^relation_ids must be \[batch, length\] with input_ids"),
+        ({"input_ids": words, **target}, r"^relation_ids must be \[batch, length\] with input_ids"),
         ({**source, "decoder_input_ids": target["decoder_input_ids"]}, "decoder_relation_ids must be"),
         ({**source, "labels": labels["labels"]}, r"relation_labels must be \[batch, length\] = \(1, 3\), got None"),
         (

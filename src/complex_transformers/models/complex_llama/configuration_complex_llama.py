@@ -198,7 +198,9 @@ class ComplexLlamaConfig(TextConfig):
         if isinstance(self.qk_norm, str):
             check_choice("qk_norm", self.qk_norm, ("all_heads",), ", or True or False")
         if self.attn_logit_softcapping is not None and self.attention_normalization == "split_softmax":
-            raise ValueError("attention_normalization must be 'softmax' with softcapping, got 'split_softmax'.")
+            raise ValueError(
+                "attention_normalization must be 'softmax' with attn_logit_softcapping, got 'split_softmax'."
+            )
         check_attention(self.attention_score, self.attention_normalization, self.number_field)
         if self.embedding_type != (follows := self.default_of("embedding_type")):
             raise ValueError(

@@ -75,7 +75,7 @@ def load_parts(data_args: DataArguments) -> tuple[DatasetDict, dict[str, Any]]:
     """Load the parsed splits and the description of the parsers."""
     folder = Path(data_args.data_dir)
     if not (folder / "dataset_dict.json").is_file():
-        raise FileNotFoundError(f"--data_dir must be a corpus of run parse-corpus, got {folder}.")
+        raise FileNotFoundError(f"--data_dir must be a folder of run parse-corpus, got {folder}.")
     parts = require_datasets().load_from_disk(str(folder))
     if missing := {"train", "validation"} - set(parts):
         raise ValueError(f"--data_dir must have train and validation splits, got no {sorted(missing)} in {folder}.")

@@ -201,4 +201,4 @@ def check_labels(splits: Mapping[str, Dataset], known: Collection[str] | None = 
     known = set(splits["train"]["label"]) if known is None else set(known)
     for name, split in splits.items():
         if unknown := sorted(set(split["label"]) - known):
-            raise ValueError(f"labels of the {name} data must be labels of training, {sorted(known)}, got {unknown}.")
+            raise ValueError(f"labels of the {name} data must be training labels, {sorted(known)}, got {unknown}.")
