@@ -149,7 +149,7 @@ def test_tied_tensors_may_be_there_once(tmp_path, name, kept):
     save_file({n: value.clone() for n, value in weights.items() if n not in dropped}, file)
     model = convert_transfo_xl_checkpoint(file, tmp_path / "model", **known)
     assert_same_outputs(model, weights, known)
-    with pytest.raises(ValueError, match=r"weights must have the tensors of one network, got .*weight.*tie_weight"):
+    with pytest.raises(ValueError, match=r"weights must be of one network, got .*weight.*tie_weight"):
         convert_transfo_xl_checkpoint(file, tmp_path / "other", **{**known, "tie_weight": False})
 
 

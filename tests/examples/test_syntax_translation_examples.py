@@ -408,5 +408,7 @@ def test_a_run_says_what_is_wrong(tmp_path: Path, parsed: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"--data_dir must be a folder of run parse-corpus, got .*none"):
         run("run_synconmt", "--data_dir", tmp_path / "none")
     arguments = ["--data_dir", parsed / "parsed", "--output_dir", tmp_path / "out"]
-    with pytest.raises(StrictDataclassClassValidationError, match="use_relations=False needs number_field='real'"):
+    with pytest.raises(
+        StrictDataclassClassValidationError, match="use_relations must be True with number_field='complex', got False"
+    ):
         run("run_synconmt", *arguments, "--use_relations", "false")

@@ -319,7 +319,7 @@ def test_targets_of_several_labels():
         (
             "multi_label_classification",
             torch.full((2, 3), 2.0),
-            r"must lie in \[0, 1\] with problem_type='multi_label_classification', got 2",
+            r"must lie in \[0, 1\] for multi_label_classification, got 2",
         ),
         ("multi_label_classification", torch.zeros(2), r"shape \(2, 3\) of the logits, got \(2,\)"),
         ("regression", torch.zeros(2, 1), r"shape \(2, 3\) of the logits, got \(2, 1\)"),
