@@ -59,7 +59,7 @@ def test_real_twin_has_the_same_widths_and_no_complex_numbers():
             "position_phase must be 'add' or 'none' with number_field='real', got 'rotate'",
         ),
         ({"feature_size": 401}, "feature_size must be even .*, got 401"),
-        ({"input_projection": False}, "hidden_size must be 202 with input_projection=False, got 512"),
+        ({"input_projection": False}, "hidden_size must be 202 without projection, got 512"),
         (
             {"variant": "spectral_scaled", "attention_normalization": "split_softmax"},
             "got 'split_softmax'",
