@@ -69,7 +69,7 @@ def test_every_seed_goes_on_from_its_own_checkpoint(run: Callable[..., Any], tmp
         run,
         (
             [*resume, tmp_path / "out" / "seed-0" / "checkpoint-2"],
-            "must be the seed of the checkpoint with --resume_from_checkpoint, got",
+            "--seeds must be one seed to resume from a checkpoint, got",
         ),
         ([*resume, "last", "--phase", "learned"], r"seed-0/checkpoint-.* with other configuration. Choose another"),
     )
