@@ -150,7 +150,9 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "Unrecognized configuration class ... for this kind of AutoModel": lambda: AutoModelForCausalLM.from_config(
         ComplexOrderConfig()
     ),
-    "needs datasets: pip install -e": lambda: extras.names_extras(lambda _: importlib.import_module("datasets"))("x"),
+    "needs datasets. Install it: pip install": lambda: extras.names_extras(
+        lambda _: importlib.import_module("datasets")
+    )("x"),
     "hidden_size ... must be even": lambda: ComplexOrderConfig(hidden_size=63),
     "num_attention_heads must divide": lambda: ComplexOrderConfig(hidden_size=64, num_attention_heads=5),
     "halves ... got ... torch.complex64": lambda: nn.ComplexLinear(4, 4)(torch.ones(1, 2, dtype=torch.complex64)),

@@ -149,7 +149,7 @@ def test_int8_is_near_and_small(tmp_path: Path) -> None:
     assert 0 < largest_difference(run_graph(open_graph(int8), given), expected) < 0.1 * expected["logits"].abs().max()
     assert int8.stat().st_size < folded.stat().st_size / 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["float.onnx", "folded.onnx", "int8.onnx"]
-    with pytest.raises(ValueError, match=r"graph must have the output shapes of the model, .* got"):
+    with pytest.raises(ValueError, match=r"graph must have the output shapes .*, got"):
         largest_difference({"logits": expected["logits"][:1]}, expected)
 
 

@@ -259,7 +259,9 @@ def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path) -> None:
 
     class Meanwhile(TrainerCallback):
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            with pytest.raises(ValueError, match=f"another run is at work in {tmp_path}. Choose another output_dir"):
+            with pytest.raises(
+                ValueError, match=f"output_dir must not be in use by another run, got {tmp_path}. Choose another"
+            ):
                 second.run()
 
     first.trainer.add_callback(Meanwhile())

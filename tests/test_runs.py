@@ -195,7 +195,7 @@ def test_a_command_line_chooses_among_networks() -> None:
     assert default.configuration().hidden_sizes == [8]
     for line, words in (
         ("--model_type resnet", r"--model_type must be one of \['complex_convnet', 'complex_mlp'\], got 'resnet'"),
-        ("--num_filters 8", "--num_filters has no effect with --model_type complex_mlp. Leave it out"),
+        ("--num_filters 8", "--num_filters must be left out with --model_type complex_mlp, got"),
     ):
         with pytest.raises(ValueError, match=words):
             parse(arguments, line=line)[0].configuration()
@@ -232,7 +232,7 @@ def test_arguments_of_all_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("options", [{"do_eval": True}, {"do_predict": True}])
 def test_a_run_that_shall_not_train_is_refused(options: dict[str, bool], tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="do_train must be True, since a run trains and overwrites"):
+    with pytest.raises(ValueError, match="do_train must be True, got False: a run trains and overwrites"):
         RunArguments(output_dir=str(tmp_path), **options)
     args = RunArguments(output_dir=str(tmp_path), do_train=True, **options)
     assert replace(args, seed=3).do_eval  # as evaluations are asked for

@@ -255,7 +255,7 @@ def test_evaluation_that_cannot_be_is_refused_before_training(tmp_path):
         with pytest.raises((ValueError, TypeError), match="mem_len must be"):
             trainer(tmp_path, eval_mem_len=length)
     network = stream_training.model(same_length=True)
-    with pytest.raises(ValueError, match="mem_len must be 7 or more with same_length=True"):
+    with pytest.raises(ValueError, match="mem_len must be at least 7 with same_length"):
         trainer(tmp_path, network=network, eval_mem_len=2)
     run = trainer(tmp_path)
     good = run.eval_dataset

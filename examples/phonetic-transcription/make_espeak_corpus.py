@@ -48,7 +48,7 @@ try:
     import soundfile
     from scipy.signal import resample_poly
 except ImportError as error:
-    raise ImportError(f"writing speech needs {error.name}: {install_command('synthesis')}") from error
+    raise ImportError(f"writing speech needs {error.name}. {install_command('synthesis')}") from error
 
 COLUMNS = ("path", "text", "ipa", "voice", "speed", "pitch", "seconds")
 HELD_OUT = {"validation": 0.1, "test": 0.1}

@@ -80,7 +80,9 @@ def _register_adapters() -> None:
     from packaging.version import Version  # a dependency of Transformers
 
     if Version(found := importlib.metadata.version(_PEFT)) < Version(_OLDEST_PEFT):
-        warnings.warn(f"peft must be {_OLDEST_PEFT} or later to adapt complex layers, got {found}.", stacklevel=2)
+        warnings.warn(
+            f"peft must be {_OLDEST_PEFT} or later for complex layers, got {found}. Upgrade it.", stacklevel=2
+        )
         return
     from .adapters import register
 

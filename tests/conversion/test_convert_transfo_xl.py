@@ -149,7 +149,7 @@ def test_tied_tensors_may_be_there_once(tmp_path, name, kept):
     save_file({n: value.clone() for n, value in weights.items() if n not in dropped}, file)
     model = convert_transfo_xl_checkpoint(file, tmp_path / "model", **known)
     assert_same_outputs(model, weights, known)
-    with pytest.raises(ValueError, match=r"weights do not fit together: .*weight.*tie_weight"):
+    with pytest.raises(ValueError, match=r"weights must be of one network, got .*weight.*tie_weight"):
         convert_transfo_xl_checkpoint(file, tmp_path / "other", **{**known, "tie_weight": False})
 
 
@@ -256,8 +256,8 @@ def test_files_without_a_state_dict(tmp_path):
     file = tmp_path / "weights.pt"
     for value, error, words in (
         (torch.nn.Linear(2, 2), UnpicklingError, "Weights only load failed"),
-        ({"model": {}, "epoch": 3}, ValueError, "weights.pt must hold a state dict, got .*'epoch'"),
-        (torch.zeros(3), ValueError, "weights.pt must hold a state dict"),
+        ({"model": {}, "epoch": 3}, ValueError, "weights.pt must contain a state dict, got .*'epoch'"),
+        (torch.zeros(3), ValueError, "weights.pt must contain a state dict"),
     ):
         torch.save(value, file)
         refused(words, convert_transfo_xl_checkpoint, file, tmp_path / "model", error=error)

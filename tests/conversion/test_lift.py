@@ -255,7 +255,7 @@ def test_tensors_that_do_not_fit_are_named():
     config = model.config
     head = weights["lm_head.weight"]
     for other in (head + 1, head[1:]):
-        words = "lm_head.weight and embed_tokens.weight must be equal if tie_word_embeddings=True"
+        words = "lm_head.weight must equal embed_tokens.weight with tie_word_embeddings=True"
         refused(words, lift_weights, config, {**weights, "lm_head.weight": other})
     missing = {k: v for k, v in weights.items() if k != "model.layers.1.self_attn.k_proj.bias"}
     words = r"Missing key\(s\).*layers.1.self_attn.k_proj.bias"

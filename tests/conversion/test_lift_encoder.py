@@ -273,7 +273,7 @@ def test_tensors_that_do_not_fit_are_named():
     for changed, value, words in (
         (name, torch.zeros(31), r"key.bias must have floats of shape \(32,\), got .*\(31,\)"),
         (name, weights[name].char(), "key.bias must have floats .* got torch.int8"),
-        (table, weights[table] + 1, f"{table} and .* must be equal if tie_word_embeddings=True"),
-        (bias, weights[bias] + 1, f"{bias} and cls.predictions.bias must be equal if tie_word_embeddings=True"),
+        (table, weights[table] + 1, f"{table} must equal .* with tie_word_embeddings=True"),
+        (bias, weights[bias] + 1, f"{bias} must equal cls.predictions.bias with tie_word_embeddings=True"),
     ):
         refused(words, lift_weights, config, {**weights, changed: value})

@@ -221,7 +221,7 @@ def test_a_recording_is_in_one_part(tmp_path: Path) -> None:
     refused(r"16 row\(s\) of the train data have a recording that is also in the test data", load_babble, tmp_path, 2)
     for path in (tmp_path / "data").iterdir():
         path.unlink()
-    refused(r"36 are missing: ", load_babble, tmp_path, 2, error=FileNotFoundError)
+    refused(r"got 36 missing: ", load_babble, tmp_path, 2, error=FileNotFoundError)
     train.unlink()
     refused("train.csv", load_babble, tmp_path, 2, error=FileNotFoundError)
     refused(r"task must be one of \[1, 2, 3, 4, 5, 6, 7\], got 8", load_babble, tmp_path, 8)
@@ -245,14 +245,14 @@ def test_transcriptions_have_symbols_of_the_index(tmp_path: Path) -> None:
     write_recordings(tmp_path, ["ba", "da"] * 10)
     write_babble_tasks(tmp_path, [2], min_count=1)
     (tmp_path / "tasks" / "babble.task2.index.txt").write_text("<pad>\n<unk>\na\nb\n", encoding="utf-8")
-    refused(r"index of task 2 lacks the symbols \['d'\]", load_babble, tmp_path, 2)
+    refused(r"index of task 2 must have all symbols, got no \['d'\]", load_babble, tmp_path, 2)
 
 
 def test_too_few_rows_and_characters_outside_the_chart_are_named(tmp_path: Path) -> None:
     write_recordings(tmp_path, ["ba", "b3", "d\u00e3"])
     with (
         pytest.warns(UserWarning, match=r"outside the IPA chart, which the simplified tasks leave out: \['3'\]"),
-        pytest.raises(ValueError, match=r"task 7 has too few rows: .*'test': 0"),
+        pytest.raises(ValueError, match=r"task 7 must have rows in every split, got .*'test': 0"),
     ):
         write_babble_tasks(tmp_path, [7])
     assert not list((tmp_path / "tasks").iterdir())

@@ -88,7 +88,7 @@ def test_parts_of_other_names_are_named(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_unequal_files_are_refused(tmp_path: Path) -> None:
     files = [write_text(tmp_path / "a.en", "one\ntwo\nthree\n"), write_text(tmp_path / "a.de", "eins\nzwei\n")]
-    words = r"train_file needs two files with equally many lines, got .*a\.en with 3 and .*a\.de with 2"
+    words = r"train_file must be two files with equally many lines, got .*a\.en with 3 and .*a\.de with 2"
     refused(words, load_parallel_dataset, files)
 
 

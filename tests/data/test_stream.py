@@ -195,7 +195,7 @@ def test_plain_text_that_cannot_be_read(tmp_path):
         error=FileNotFoundError,
     )
     refused("splits must be different files", load_plain_text, str(file), str(file))
-    refused("validation_split=0.1 of 1 rows leaves a split empty", load_plain_text, str(file))
+    refused("validation_split must leave rows in both splits, got 0.1 of 1", load_plain_text, str(file))
     (tmp_path / "b.txt").write_bytes(b"\xff\xfe\xff")
     refused(
         r"(?s)'utf-8' codec .*b\.txt", load_plain_text, str(file), str(tmp_path / "b.txt"), error=UnicodeDecodeError

@@ -105,12 +105,15 @@ def test_refusals(train: Callable[..., Any], run: Callable[..., Any], tmp_path: 
     assert_refused(
         train,
         (["--task", "2"], r"task must be one of \[1\], got 2"),
-        (["--validation_split", "1"], r"validation_split=1\.0 of 120 rows leaves a split empty"),
-        (["--validation_split", "0.999"], "validation_split=0.999 of 120 rows leaves a split empty"),
+        (["--validation_split", "1"], r"validation_split must leave rows in both splits, got 1\.0 of 120"),
+        (["--validation_split", "0.999"], "validation_split must leave rows in both splits, got 0.999 of 120"),
         (["--picture", "40"], "--picture must be a test question, 0 to 39, got 40"),
-        (["--picture", "0", *words], r"--picture 0 has no effect with --variant word_memory. Leave it out, or use"),
-        (["--linear_start", "true", *words], "--linear_start True has no effect with --variant word_memory"),
-        (["--linear_start", "true", *ONE_EPOCH], "--linear_start needs two epochs or more, got 1"),
-        (["--length_margin", "0.5"], r"--length_margin 0\.5 has no effect with --variant sentence_memory"),
+        (["--picture", "0", *words], r"--picture must be left out unless --variant sentence_memory, got 0"),
+        (
+            ["--linear_start", "true", *words],
+            "--linear_start must be left out unless --variant sentence_memory, got True",
+        ),
+        (["--linear_start", "true", *ONE_EPOCH], "epochs must be at least 2 with --linear_start, got 1"),
+        (["--length_margin", "0.5"], r"--length_margin must be left out unless --variant word_memory, got 0\.5"),
     )
     assert_refused(lambda *words: run(BABI, *words), ([], "Set --archive"))

@@ -101,8 +101,11 @@ def test_what_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
     assert_refused(
         lambda *arguments: run(CLM, *files, *SMALL, *arguments),
         (["--block_size", "1"], "block_size must have 2 tokens or more, got .* and 1"),
-        (["--streaming", "--max_steps", "5"], r"streaming needs a saved tokenizer \(got None\)"),
-        (["--streaming", "--tokenizer_name_or_path", "x"], r"and max_steps \(got -1\)"),
+        (
+            ["--streaming", "--max_steps", "5"],
+            r"tokenizer and max_steps must be given with streaming, got None and 5",
+        ),
+        (["--streaming", "--tokenizer_name_or_path", "x"], r"must be given with streaming, got 'x' and -1"),
         (["--prompt", ""], "(?s)at least one token, got none.*--prompt"),
     )
     (tmp_path / "line.txt").write_text("\n", encoding="utf-8")

@@ -64,7 +64,10 @@ def test_every_seed_goes_on_from_its_own_checkpoint(run: Callable[..., Any], tmp
     resume = [*arguments, "--resume_from_checkpoint"]
     assert_refused(
         run,
-        ([*resume, tmp_path / "out" / "seed-0" / "checkpoint-2"], "continues one run: give that run's seed alone"),
+        (
+            [*resume, tmp_path / "out" / "seed-0" / "checkpoint-2"],
+            "--seeds must be one seed to resume from a checkpoint, got",
+        ),
         ([*resume, "last", "--phase", "learned"], r"seed-0/checkpoint-.* with other configuration. Choose another"),
     )
 
@@ -144,9 +147,12 @@ def test_classification_starts_from_word_vectors(run: Callable[..., Any], tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model_type", "complex_text_rnn", "--kernel_sizes", "3"], "--kernel_sizes has no effect"),
+        (
+            ["--model_type", "complex_text_rnn", "--kernel_sizes", "3"],
+            "--kernel_sizes must be left out with --model_type",
+        ),
         (["--model_type", "complex_fasttext", "--attention_score", "real"], "--attention_score .* complex_fasttext"),
-        (["--window_size", "2"], "--window_size has no effect with --model_type complex_order. Leave it out"),
+        (["--window_size", "2"], "--window_size must be left out with --model_type complex_order, got 2"),
         (
             ["--model_type", "complex_text_lstm"],
             r"one of \['complex_fasttext', 'complex_order', 'complex_quantum', 'complex_text_cnn', "
@@ -171,8 +177,14 @@ def test_bad_classification_data_is_refused(run: Callable[..., Any], tmp_path: P
         lambda *arguments: run(CLASSIFICATION, *arguments),
         ([], "exactly one of dataset_name and train_file"),
         (["--train_file", empty], "text must be a string or number, got '  ' in row 5 of the train data"),
-        (["--train_file", train, "--validation_file", other], r"validation data has labels \['dull'\]"),
-        (["--train_file", train, "--validation_split", "0"], r"validation_split=0\.0 of 20 rows leaves a split empty"),
+        (
+            ["--train_file", train, "--validation_file", other],
+            r"labels of the validation data must be .*, got \['dull'\]",
+        ),
+        (
+            ["--train_file", train, "--validation_split", "0"],
+            r"validation_split must leave rows in both splits, got 0\.0 of 20",
+        ),
         (["--train_file", train, "--validation_split", "1.5"], "larger than population"),
     )
     with pytest.raises(ValueError, match=r"one column 'words', got \['text'"):

@@ -60,7 +60,7 @@ def test_a_hopeless_loss_has_an_infinite_perplexity() -> None:
 
 def test_sentences_without_a_mask_are_refused(run: Callable[..., Any], tmp_path: Path) -> None:
     train, valid = write_lines(tmp_path / "train.txt.gz", 0), write_lines(tmp_path / "valid.txt.gz", 1)
-    with pytest.raises(ValueError, match="--fill_mask needs sentences with <mask>"):
+    with pytest.raises(ValueError, match="--fill_mask must be sentences with <mask>"):
         run(MLM, "--train_file", train, "--validation_file", valid, "--fill_mask", "no gap")
 
 
@@ -71,7 +71,7 @@ def test_parts_in_which_nothing_is_masked_are_named(run: Callable[..., Any], tmp
     blank.write_text("\n  \n", encoding="utf-8")
     assert_refused(
         lambda *files: run(MLM, "--train_file", train, *files),
-        (["--validation_file", short], "the validation data has no masked token"),
+        (["--validation_file", short], "the validation data must have masked tokens, got none"),
         (["--validation_file", valid, "--test_file", blank], "the test data must have text"),
     )
 

@@ -94,7 +94,10 @@ def test_roundings_that_cannot_be(run: Callable[..., Any], checkpoint: Any, tmp_
         ([*command, "--stages", "4"], "stages must be 1, 2 or 3, got 4"),
         ([*command, "--stages", "1", "--granularity", "column"], "granularity must be one of"),
         ([*command, "--stages", "1", "--calibration_file", tmp_path / "none.txt"], "No such file.*none.txt"),
-        ([*command, "--calibration_file", tmp_path / "text.txt"], "--calibration_file must be given with --stages"),
+        (
+            [*command, "--calibration_file", tmp_path / "text.txt"],
+            "--calibration_file must be left out without --stages",
+        ),
         ([*command, "--eval_tokens", "1"], "--eval_tokens must be at least 2, got 1"),
         ([*command, "--segment", "0"], "--segment must be at least 2, got 0"),
         ([*command, "--calibration_tokens", "-1"], "--calibration_tokens must be at least 0, got -1"),

@@ -175,11 +175,11 @@ def test_bad_treebanks_and_languages(tmp_path: Path) -> None:
         ),
         (
             ["en", *train, "--validation_split", 1],
-            r"--validation_split must leave sentences on both sides, got 1\.0 of 3",
+            r"--validation_split must leave sentences in both splits, got 1\.0 of 3",
         ),
         (
             ["en", *train, "--validation_split", 0.1],
-            r"--validation_split must leave sentences on both sides, got 0\.1 of 3",
+            r"--validation_split must leave sentences in both splits, got 0\.1 of 3",
         ),
         (["en", *train, *dev, "--epochs", 0], "--epochs must be at least 1, got 0"),
         (["en", *train, *dev, "--sentences_per_text", 0], "--sentences_per_text must be at least 1, got 0"),
@@ -256,16 +256,19 @@ def test_conllu_pairs_keep_their_trees(tmp_path: Path) -> None:
     texts_beside = ["--validation_file", tmp_path / "text.a", tmp_path / "text.b"]
     assert_refused(
         lambda *arguments: run("prepare", *files, *output, *arguments),
-        (["--validation_split", 0.01], r"validation_split=0\.01 of 10 rows leaves a split empty"),
-        (["--source_parser", "x"], "--source_parser and --target_parser have no effect on CoNLL-U files"),
+        (["--validation_split", 0.01], r"validation_split must leave rows in both splits, got 0\.01 of 10"),
+        (
+            ["--source_parser", "x"],
+            "--source_parser and --target_parser must be left out for CoNLL-U files, got 'x' and None",
+        ),
         (texts_beside, r"must be all CoNLL-U or all text, got .*a.conllu and .*text.a"),
     )
     (tmp_path / "b.conllu").write_text(trees + sentence(random.Random(9))[1], encoding="utf-8")
-    with pytest.raises(ValueError, match="train_file needs two CoNLL-U files with the same sentences"):
+    with pytest.raises(ValueError, match="train_file must be two CoNLL-U files with the same sentences"):
         run("prepare", *files, *output)
     for side, name in (("a", "s1"), ("b", "s2")):
         (tmp_path / f"{side}.conllu").write_text(f"# sent_id = {name}\n{trees}", encoding="utf-8")
-    with pytest.raises(ValueError, match="train_file needs two CoNLL-U files with the same sentences"):
+    with pytest.raises(ValueError, match="train_file must be two CoNLL-U files with the same sentences"):
         run("prepare", *files, *output)
 
 
@@ -314,7 +317,7 @@ def test_bad_corpora_and_parsers(tmp_path: Path, trained: tuple[Path, dict[str, 
     good = write_texts(tmp_path, train=texts[:4], validation=texts[4:])
     output = ["--output_dir", tmp_path / "parsed"]
     parsers = ["--source_parser", trained[0], "--target_parser", trained[0]]
-    with pytest.raises(ValueError, match="--target_parser must be given for text files"):
+    with pytest.raises(ValueError, match="--target_parser must be a spaCy pipeline for text files"):
         run("prepare", *good, *output, *parsers[:2])
     with pytest.raises(OSError, match="de_core_news_sm"):
         run("prepare", *good, *output, *parsers[:3], "de_core_news_sm")
@@ -377,7 +380,9 @@ def test_a_network_learns_and_translates(
     with pytest.raises(ValueError, match=r"--format must be one of .*'xml'"):
         run(*translate, "--format", "xml")
     if network == TWIN:
-        with pytest.raises(ValueError, match=r"--format relations needs a model with relations, got .*out"):
+        with pytest.raises(
+            ValueError, match=r"--format must be text or json for a model without relations, got 'relations'"
+        ):
             run(*translate, "--format", "relations")
         return
     (tmp_path / "two.txt").write_text("the dog . the cat\n", encoding="utf-8")
@@ -400,8 +405,10 @@ def test_a_network_learns_and_translates(
 
 
 def test_a_run_says_what_is_wrong(tmp_path: Path, parsed: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"--data_dir must be a corpus parsed by prepare.py, got .*none"):
+    with pytest.raises(FileNotFoundError, match=r"--data_dir must be a folder of run parse-corpus, got .*none"):
         run("run_synconmt", "--data_dir", tmp_path / "none")
     arguments = ["--data_dir", parsed / "parsed", "--output_dir", tmp_path / "out"]
-    with pytest.raises(StrictDataclassClassValidationError, match="use_relations=False needs number_field='real'"):
+    with pytest.raises(
+        StrictDataclassClassValidationError, match="use_relations must be True with number_field='complex', got False"
+    ):
         run("run_synconmt", *arguments, "--use_relations", "false")

@@ -96,7 +96,7 @@ def test_tones_are_learned_by_ctc_and_served(
     broken.unlink()
     assert transcribe("--model", tmp_path / "out", folder / "0.wav") == 0
     assert capsys.readouterr().out.strip().endswith(f"0.wav\t{texts['0.wav']}")
-    with pytest.raises(SystemExit, match="--num_beams needs a model with a decoder"):
+    with pytest.raises(SystemExit, match="--num_beams must be left out with a CTC model, got"):
         transcribe("--model", tmp_path / "out", folder, "--num_beams", "2")
 
 
@@ -125,7 +125,7 @@ def test_fine_tuning_goes_on_from_what_was_saved(run: Callable[..., Any], tmp_pa
     same = ("label_error_rate", "loss")
     assert [tuned["validation"][name] for name in same] == [first["validation"][name] for name in same]
     assert tuned["parameters"] == first["parameters"]
-    with pytest.raises(ValueError, match=r"^hidden_size has no effect with model_name_or_path. Leave it out"):
+    with pytest.raises(ValueError, match=r"^hidden_size must be left out with model_name_or_path, got"):
         run(RUN, *files, *saved, "--hidden_size", "64")
 
 
@@ -283,14 +283,17 @@ def test_what_is_missing_is_named(run: Callable[..., Any], tmp_path: Path) -> No
     files = corpus(tmp_path / "data", {"train": 6, "validation": 3}, longest=2)
     for number in (1, 4):
         (tmp_path / "data" / "train" / f"{number}.wav").unlink()
-    with pytest.raises(FileNotFoundError, match=r"(?s)2 audio file\(s\) are missing:.*1\.wav.*4\.wav"):
+    with pytest.raises(FileNotFoundError, match=r"(?s)audio files must exist, got 2 missing:.*1\.wav.*4\.wav"):
         run(RUN, *files, *SMALL)
     with pytest.raises(ValueError, match="words"):
         run(RUN, *files, *SMALL, "--target_column", "words")
     assert_refused(
         lambda *arguments: run(RUN, *files, *SMALL, *arguments),
-        (["--concatenate", "3"], r"--concatenate must be shortest and longest, got \[3\]"),
-        (["--concatenate", "1", "2", "--keep_features", "true"], "--keep_features has no effect with --concatenate"),
+        (["--concatenate", "3"], r"--concatenate must be two numbers, shortest and longest, got \[3\]"),
+        (
+            ["--concatenate", "1", "2", "--keep_features", "true"],
+            "--keep_features must be left out with --concatenate",
+        ),
     )
 
 
@@ -306,7 +309,7 @@ def test_texts_longer_than_their_clips_are_named_before_training(run: Callable[.
     short = ["--network", "real", "--num_train_epochs", "1", "--time_pool_size", "1"]
     with pytest.raises(ValueError, match=r"(?s)train: 1 of 6 clips .*validation: 1 of 3 clips") as caught:
         run(RUN, *files, *SMALL, *short)
-    assert "train/2.wav: labels of row 0 are too long: got 12 frames, need 15. Drop it" in str(caught.value)
+    assert "train/2.wav: labels of row 0 must fit into 12 frames, got labels that need 15. Drop" in str(caught.value)
     # 7 blanks must stand between the symbols.
-    assert "validation/1.wav: labels of row 0 are too long: got 12 frames, need 15" in str(caught.value)
+    assert "validation/1.wav: labels of row 0 must fit into 12 frames, got labels that need 15" in str(caught.value)
     run(RUN, *files, *SMALL, *short, "--decoder_layers", "1")

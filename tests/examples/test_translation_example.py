@@ -101,7 +101,7 @@ def test_translation_learns_and_translates(
     assert "1 translation(s) stop at the maximum length. Raise --max_length" in capsys.readouterr().err
     assert_refused(
         lambda text, *arguments: translate(monkeypatch, out, text, *arguments),
-        (["one\n \n\n"], r"2 blank line\(s\), first: line 2\. .*empty='keep'"),
+        (["one\n \n\n"], r"got 2 blank line\(s\), the first is line 2\. .*empty='keep'"),
         (["one", "--batch_size", "0"], "--batch_size must be at least 1, got 0"),
         (["one", "--dtype", "double"], r"--dtype must be one of \['auto', .*got 'double'"),
     )
@@ -152,9 +152,12 @@ def test_bad_translation_options_are_named(run: Callable[..., Any], tmp_path: Pa
     files = parallel_files(tmp_path)
     assert_refused(
         lambda *arguments: run(TRANSLATION, *files, "--vocab_size", "300", *arguments),
-        (["--model_type", "marian", "--hidden_size", "8"], "--hidden_size has no effect with --model_type marian"),
-        (["--config_overrides", "depth=3"], "--depth has no effect with --model_type complex_seq2seq. Leave it out"),
-        (["--config_overrides", "depth"], "--config_overrides takes NAME=VALUE, got 'depth'"),
+        (
+            ["--model_type", "marian", "--hidden_size", "8"],
+            "--hidden_size must be left out with --model_type marian, got 8",
+        ),
+        (["--config_overrides", "depth=3"], "--depth must be left out with --model_type complex_seq2seq, got 3"),
+        (["--config_overrides", "depth"], "--config_overrides must be NAME=VALUE, got 'depth'"),
         (["--max_target_length", "3"], r"exceed max_source_length=.* or max_target_length=3"),
     )
 

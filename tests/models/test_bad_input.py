@@ -118,7 +118,7 @@ def test_positions(head):
         with pytest.raises(error, match=words):
             model(**inputs_of(head, position_ids=wrong))
     if HEADS[head][0] == "ComplexTransfoXL":
-        with pytest.raises(ValueError, match="position_ids must be 0, 1, 2, "):
+        with pytest.raises(ValueError, match="position_ids must count the tokens of a stream from 0, got"):
             model(**inputs_of(head, position_ids=places))
         model(**inputs_of(head, position_ids=places - 1))
         return
@@ -183,7 +183,7 @@ def test_targets_that_no_source_goes_with(head):
         with pytest.raises(ValueError, match="encoder_hidden_states"):
             model.get_decoder()(target_of(head)["decoder_input_ids"])
     model = copy.deepcopy(model)
-    for config in (model.writing_config, model.generation_config):
+    for config in (model.decoder_config, model.generation_config):
         config.decoder_start_token_id = config.bos_token_id = None
     with pytest.raises(ValueError, match="decoder_start_token_id must be set in the config"):
         model(**source, **labels_of(head))
@@ -288,14 +288,18 @@ def test_caches_of_other_texts(head):
 def test_a_plain_cache_of_other_streams():
     model, cache = build("language"), DynamicCache()
     model(**source_of("language"), cache=cache)
-    with pytest.raises(ValueError, match="cache must have the batch size 1 of the input, got 2"):
+    with pytest.raises(ValueError, match="cache must have the batch size 1, got 2"):
         model(**source_of("language", batch=1), cache=cache)
 
 
 def test_targets_of_several_labels():
     model = build("texts")
     for problem, labels, words in (
-        ("multi_label_classification", torch.full((2, 3), 2.0), r"must lie in \[0, 1\], got 2"),
+        (
+            "multi_label_classification",
+            torch.full((2, 3), 2.0),
+            r"must lie in \[0, 1\] for multi_label_classification, got 2",
+        ),
         ("multi_label_classification", torch.zeros(2), r"shape \(2, 3\) of the logits, got \(2,\)"),
         ("regression", torch.zeros(2, 1), r"shape \(2, 3\) of the logits, got \(2, 1\)"),
     ):
@@ -340,7 +344,7 @@ WRONG = {
     "ComplexSeq2Seq": [
         ({"norm_type": "batch"}, "norm_type must be 'layer' or 'rms' in a decoder, got 'batch'"),
         ({"num_attention_heads": 3}, "num_attention_heads must divide the 8 complex features"),
-        ({"tie_word_embeddings": True}, "tie_word_embeddings=True needs lm_readout='concat' with a free table"),
+        ({"tie_word_embeddings": True}, "lm_readout must be .* with tie_word_embeddings=True"),
     ],
     "ComplexTransfoXL": [
         (
@@ -357,7 +361,7 @@ WRONG = {
             "with number_field='real', got 'sum_of_moduli'",
         ),
         ({"num_attention_heads": 3}, "num_attention_heads must divide the 8 complex features"),
-        ({"tie_word_embeddings": True}, "tie_word_embeddings=True needs lm_readout='concat' with a free table"),
+        ({"tie_word_embeddings": True}, "lm_readout must be .* with tie_word_embeddings=True"),
         ({"cutoffs": (18, 8)}, r"must be increasing token ids between 1 and 19, .* got \[18, 8\]"),
         ({"cutoffs": (20,)}, r"between 1 and 19, the last of 20 tokens, got \[20\]"),
         ({"cutoffs": (8,), "div_value": 0}, "div_value must be positive, got 0"),
@@ -377,8 +381,8 @@ WRONG = {
             {"number_field": "real", "lm_readout": "modulus"},
             "lm_readout must be 'concat' with number_field='real', got 'modulus'",
         ),
-        ({"use_relations": False}, "use_relations=False needs number_field='real'"),
-        ({"tie_word_embeddings": True}, "tie_word_embeddings must be False, got True"),
+        ({"use_relations": False}, "use_relations must be True with number_field='complex', got False"),
+        ({"tie_word_embeddings": True}, "tie_word_embeddings must be False for SynCoNMT, got True"),
         ({"pad_relation_id": 5}, r"must lie in \[0, relation_vocab_size=5\), got 5"),
         ({"decoder_start_relation_id": 9}, r"must lie in \[0, target_relation_vocab_size=5\)"),
         ({"target_relation_vocab_size": 3, "pad_relation_id": 4}, "must lie in .*target_relation_vocab_size"),

@@ -305,4 +305,5 @@ import complex_transformers.semantics
 assert not {"torch", "transformers"} & set(sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.stdout == 'words as quantum states need sklearn: pip install -e ".[semantics]"\n', done.stderr
+    start = 'words as quantum states need sklearn. Install it: pip install "complex_transformers[semantics]", or '
+    assert done.stdout == start + 'pip install -e ".[semantics]" in a clone.\n', done.stderr

@@ -106,11 +106,7 @@ class ComplexLora(WidelyLora):
         """
         layer = self.get_base_layer()
         if getattr(layer, "share_parts", False):
-            raise ValueError(
-                "target_modules must name the sub-layer 'real' for layers with share_parts=True, got the layer "
-                "itself. "
-                "Use target_modules=['real']."
-            )
+            raise ValueError("target_modules must be ['real'] with share_parts=True, got the layer itself.")
         super().update_layer(adapter_name, r, lora_alpha, config, **kwargs)
         self.lora_A[adapter_name] = _with_parameters(_down(layer), self.lora_A[adapter_name])
         self.lora_B[adapter_name] = _with_parameters(_Up, self.lora_B[adapter_name])
@@ -170,7 +166,7 @@ def _check_float(layer: nn.Module) -> None:
     packed = isinstance(layer, (PackedLinear, RoundedLinear))
     if packed or any(type(sublayer) is not nn.Linear for sublayer in layer.children()):
         raise ValueError(
-            f"merging needs floating-point weights, got a quantized {type(layer).__name__}. Call "
+            f"weights must be floating-point to merge, got a quantized {type(layer).__name__}. Call "
             "model.get_base_model().dequantize() first."
         )
 

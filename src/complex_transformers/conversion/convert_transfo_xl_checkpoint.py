@@ -155,25 +155,26 @@ def _layers(release: Release) -> dict[str, Tensor]:
     ours: dict[str, Tensor] = {}
     for index in range(release.num_layers):
         prefix = LAYER.format(index)
-        own = {n.removeprefix(prefix): v for n, v in release.weights.items() if n.startswith(prefix)}
+        layer_weights = {n.removeprefix(prefix): v for n, v in release.weights.items() if n.startswith(prefix)}
         bias = {
-            n: own[f"dec_attn.{n}"] if release.own_biases else release.weights[n] for n in ("r_w_bias", "r_r_bias")
+            n: layer_weights[f"dec_attn.{n}"] if release.biases_per_layer else release.weights[n]
+            for n in ("r_w_bias", "r_r_bias")
         }
-        query, key, value = own["dec_attn.qkv_net.weight"].chunk(3)
+        query, key, value = layer_weights["dec_attn.qkv_net.weight"].chunk(3)
         layer = {
             "self_attn.q_proj.weight": query,
             "self_attn.k_proj.weight": key,
             "self_attn.v_proj.weight": value,
-            "self_attn.r_proj.weight": own["dec_attn.r_net.weight"],
-            "self_attn.out_proj.weight": own["dec_attn.o_net.weight"],
+            "self_attn.r_proj.weight": layer_weights["dec_attn.r_net.weight"],
+            "self_attn.out_proj.weight": layer_weights["dec_attn.o_net.weight"],
             "self_attn.content_bias": bias["r_w_bias"],
             "self_attn.position_bias": bias["r_r_bias"],
         }
         for end in ("weight", "bias"):
-            layer[f"self_attn_norm.{end}"] = own[f"dec_attn.layer_norm.{end}"]
-            layer[f"feed_forward_norm.{end}"] = own[f"pos_ff.layer_norm.{end}"]
-            layer[f"feed_forward.up_proj.{end}"] = own[f"pos_ff.CoreNet.0.{end}"]
-            layer[f"feed_forward.down_proj.{end}"] = own[f"pos_ff.CoreNet.3.{end}"]
+            layer[f"self_attn_norm.{end}"] = layer_weights[f"dec_attn.layer_norm.{end}"]
+            layer[f"feed_forward_norm.{end}"] = layer_weights[f"pos_ff.layer_norm.{end}"]
+            layer[f"feed_forward.up_proj.{end}"] = layer_weights[f"pos_ff.CoreNet.0.{end}"]
+            layer[f"feed_forward.down_proj.{end}"] = layer_weights[f"pos_ff.CoreNet.3.{end}"]
         ours |= {f"model.{prefix}{name}": tensor for name, tensor in layer.items()}
     return ours
 

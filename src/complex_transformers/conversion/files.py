@@ -23,7 +23,7 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
         return load_file(path)
     weights = torch.load(path, map_location="cpu", weights_only=True)
     if not isinstance(weights, dict) or not all(isinstance(value, Tensor) for value in weights.values()):
-        raise ValueError(f"{path} must hold a state dict, got {str(weights)[:50]}. Save model.state_dict().")
+        raise ValueError(f"{path} must contain a state dict, got {str(weights)[:50]}. Save model.state_dict().")
     return weights
 
 

@@ -42,7 +42,7 @@ def read_gguf(path: Path) -> Checkpoint:
         ImportError: ``gguf`` is missing (extra ``gguf``).
         ValueError: scaled rotary positions, a sliding window or tensors that Transformers would silently ignore.
     """
-    gguf = require("gguf", "files of GGUF need the package gguf", "gguf")
+    gguf = require("gguf", "GGUF files need gguf", "gguf")
     reader = gguf.GGUFReader(path)
     _check_fields(reader, path)
     files: dict[str, Any] = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}

@@ -191,9 +191,7 @@ def _with_tied_tensors(family: Family, head: str, config: PreTrainedConfig, weig
         if source not in weights:
             continue
         if name in weights and not torch.equal(weights[name], weights[source]):
-            raise ValueError(
-                f"{name} and {source} must be equal if tie_word_embeddings=True, got other values. Set it to False."
-            )
+            raise ValueError(f"{name} must equal {source} with tie_word_embeddings=True, got other values.")
         weights = {**weights, name: weights[source]}
     return weights
 

@@ -47,7 +47,7 @@ class LiftArguments:
         default=None, metadata={"help": "name of the weights in the card; default the name of the folder or file"}
     )
     license: str | None = field(
-        default=None, metadata={"help": "of the weights; default what their card or file says, else unknown"}
+        default=None, metadata={"help": "of the weights; default: the licence in their card or file, else unknown"}
     )
 
 

@@ -217,9 +217,7 @@ def largest_difference(found: Mapping[str, Tensor], expected: Mapping[str, Tenso
     """
     shapes = [{name: tuple(value.shape) for name, value in outputs.items()} for outputs in (found, expected)]
     if shapes[0] != shapes[1]:
-        raise ValueError(
-            f"graph must have the output shapes of the model, {shapes[1]}, got {shapes[0]}. Export it again."
-        )
+        raise ValueError(f"graph must have the output shapes {shapes[1]}, got {shapes[0]}. Export it again.")
     differences = [(found[name] - value).abs().max() for name, value in expected.items()]
     return torch.stack(differences).max().item()  # Python's max would ignore NaN
 

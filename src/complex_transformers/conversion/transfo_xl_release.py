@@ -34,8 +34,8 @@ class Release:
         self.d_model = self._size(f"{first}dec_attn.r_net.weight", 1)
         self.d_inner = self._size(f"{first}pos_ff.CoreNet.0.weight", 0)
         # One pair of biases for all layers, or one per layer.
-        self.own_biases = any(re.match(r"layers\.\d+\.dec_attn\.r_[wr]_bias", name) for name in weights)
-        bias = f"{first}dec_attn.r_w_bias" if self.own_biases else "r_w_bias"
+        self.biases_per_layer = any(re.match(r"layers\.\d+\.dec_attn\.r_[wr]_bias", name) for name in weights)
+        bias = f"{first}dec_attn.r_w_bias" if self.biases_per_layer else "r_w_bias"
         self.heads, self.d_head = self._size(bias, 0), self._size(bias, 1)
         # Embedding tables: one for all clusters (div_val 1), or one per cluster.
         tables = count(weights, r"(?:word_emb\.emb_layers|crit\.out_layers)\.(\d+)\.")
@@ -66,9 +66,9 @@ class Release:
         }
         for part in ("dec_attn", "pos_ff"):
             layer |= {f"{part}.layer_norm.weight": (d,), f"{part}.layer_norm.bias": (d,)}
-        if self.own_biases:
+        if self.biases_per_layer:
             layer |= {f"dec_attn.{name}": shape for name, shape in biases.items()}
-        shapes: _Shapes = {} if self.own_biases else dict(biases)
+        shapes: _Shapes = {} if self.biases_per_layer else dict(biases)
         for index in range(self.num_layers):
             shapes |= {LAYER.format(index) + name: shape for name, shape in layer.items()}
         rows = self.cluster_sizes if len(self.widths) > 1 else [sum(self.cluster_sizes)]
@@ -91,7 +91,7 @@ class Release:
     def check(self) -> None:
         """Raise unless the tensors are exactly the tensors of a network with these settings."""
         optional = {"pos_emb.inv_freq"}
-        if self.own_biases:  # Transformers stores shared biases in every layer and once more
+        if self.biases_per_layer:  # Transformers stores shared biases in every layer and once more
             optional |= {name for name in ("r_w_bias", "r_r_bias") if self._equals_the_layers(name)}
         found = {name: tuple(value.shape) for name, value in self.weights.items() if name not in optional}
         expected = self.shapes()
@@ -101,7 +101,9 @@ class Release:
             if found.get(name) != expected.get(name)
         ]
         if wrong:
-            raise ValueError(f"weights do not fit together: {', '.join(wrong)}. Check cutoffs, tie_weight, tie_projs.")
+            raise ValueError(
+                f"weights must be of one network, got {', '.join(wrong)}. Check cutoffs, tie_weight and tie_projs."
+            )
         sizes = {"n_layer": self.num_layers, "n_head": self.heads, "d_model": self.d_model, "d_inner": self.d_inner}
         sizes |= dict.fromkeys(("vocab_size", "n_token"), sum(self.cluster_sizes))
         for name, size in sizes.items():
@@ -109,8 +111,8 @@ class Release:
                 raise ValueError(f"{name} must be {size} as in the weights, got {self.settings[name]}.")
 
     def _equals_the_layers(self, name: str) -> bool:
-        own = [self.weights.get(f"{LAYER.format(i)}dec_attn.{name}") for i in range(self.num_layers)]
-        return all(tensor is not None and torch.equal(tensor, self.weights.get(name, tensor)) for tensor in own)
+        biases = [self.weights.get(f"{LAYER.format(i)}dec_attn.{name}") for i in range(self.num_layers)]
+        return all(bias is not None and torch.equal(bias, self.weights.get(name, bias)) for bias in biases)
 
     def projection(self, side: str, cluster: int) -> Tensor | None:
         """Return the projection ``[d_model, width]`` of a cluster of the embedding (``emb``) or the head (``out``)."""

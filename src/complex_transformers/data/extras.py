@@ -15,8 +15,9 @@ _EXTRAS = {"accelerate": "train", "datasets": "train", "PIL": "vision"}
 
 
 def install_command(*extras: str) -> str:
-    """Return the command that installs extras in a clone of the repository."""
-    return f'pip install -e ".[{",".join(extras)}]"'
+    """Return the sentence of an import error that says how to install extras, also in a clone of the repository."""
+    names = ",".join(extras)
+    return f'Install it: pip install "complex_transformers[{names}]", or pip install -e ".[{names}]" in a clone.'
 
 
 def with_extra(error: ImportError, name: str) -> ImportError:
@@ -25,7 +26,7 @@ def with_extra(error: ImportError, name: str) -> ImportError:
     while cause is not None:
         package = (getattr(cause, "name", None) or "").partition(".")[0]
         if package in _EXTRAS:
-            return ImportError(f"{name} needs {package}: {install_command(_EXTRAS[package])}")
+            return ImportError(f"{name} needs {package}. {install_command(_EXTRAS[package])}")
         cause = cause.__cause__ or cause.__context__
     return error
 
@@ -51,7 +52,7 @@ def require(package: str, why: str, *extras: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise ImportError(f"{why}: {install_command(*extras)}") from error
+        raise ImportError(f"{why}. {install_command(*extras)}") from error
 
 
 def require_datasets(why: str = "reading data sets needs datasets") -> Any:

@@ -48,7 +48,10 @@ class TranscriptionMetric(Metric):
         try:
             import jiwer
         except ImportError as error:
-            raise ImportError('label error rates need jiwer: pip install -e ".[speech]"') from error
+            raise ImportError(
+                'label error rates need jiwer. Install it: pip install "complex_transformers[speech]", or '
+                'pip install -e ".[speech]" in a clone.'
+            ) from error
         super().__init__()
         self._jiwer = jiwer
 

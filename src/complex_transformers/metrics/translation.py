@@ -45,7 +45,10 @@ class TranslationMetric(Metric):
         try:
             import sacrebleu
         except ImportError as error:
-            raise ImportError('translation scores need sacrebleu: pip install -e ".[translation]"') from error
+            raise ImportError(
+                'translation scores need sacrebleu. Install it: pip install "complex_transformers[translation]", or '
+                'pip install -e ".[translation]" in a clone.'
+            ) from error
         super().__init__()
         if tokenize not in (known := sorted(sacrebleu.BLEU.TOKENIZERS)):
             raise ValueError(f"tokenize must be one of {known}, got {tokenize!r}")

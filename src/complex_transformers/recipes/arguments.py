@@ -26,8 +26,8 @@ _ENTRY = re.compile(r"^    ([a-z_]\w*(?:, [a-z_]\w*)*): (.*(?:\n     .*)*)", re.
 
 
 @dataclass(frozen=True)
-class _Left:
-    """The default of a configuration field: shown by ``--help``, left out by ``given()``."""
+class _ShownDefault:
+    """A default that ``--help`` shows and ``given()`` leaves out."""
 
     value: Any
 
@@ -48,7 +48,9 @@ class GivenArguments:
         """
         names = {name for each in self.sources if source in (None, each) for name in _fields(each)}
         values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
-        return {name: value for name, value in values.items() if name in names and not isinstance(value, _Left)}
+        return {
+            name: value for name, value in values.items() if name in names and not isinstance(value, _ShownDefault)
+        }
 
 
 def arguments_of(
@@ -57,10 +59,9 @@ def arguments_of(
     """Build a dataclass for ``HfArgumentParser`` from the fields of configurations or the arguments of functions.
 
     Type, default and help come from the source; the help is the ``Args`` section of its docstring or of a base class.
-    An optional number with a default takes the word ``none``. Not included are arguments without a default or of a
-    type that has no command-line form; and of configurations: fields common to all of Transformers or also named in
-    the training arguments, inherited fields that the network never reads, the vocabulary size and token ids, which
-    come from a tokenizer.
+    An optional number with a default accepts ``none``. Arguments without a default, or of a type that has no
+    command-line form, are left out. So are configuration fields that all of Transformers has, or that the training
+    arguments also name, and vocabulary sizes and token ids, which come from a tokenizer.
 
     Args:
         *sources: configuration classes that the command line can choose from, or functions.
@@ -75,7 +76,7 @@ def arguments_of(
         >>> arguments.given()
         {'hidden_size': 256, 'phase': 'learned'}
     """
-    defaults |= {name: _Left(value) for name, value in (shown or {}).items()}
+    defaults |= {name: _ShownDefault(value) for name, value in (shown or {}).items()}
     found: dict[str, list[Any]] = {}
     for source in sources:
         for name in _fields(source):
@@ -85,7 +86,7 @@ def arguments_of(
     for name, owners in found.items():
         kind, default = _fields(owners[0])[name]
         if any(_fields(owner)[name][1] != default for owner in owners):
-            default = _Left("default of the network")
+            default = _ShownDefault("default of the network")
         default = defaults.get(name, default)
         text = next(filter(None, (_documented(owner).get(name) for owner in owners)), "")
         if len(owners) < len(sources) and inspect.isclass(owners[0]):
@@ -105,7 +106,11 @@ def _fields(source: Any) -> dict[str, tuple[Any, Any]]:
     """Return the parser and the default of each argument."""
     if inspect.isclass(source):
         known = {*PreTrainedConfig.__dataclass_fields__, *Seq2SeqTrainingArguments.__dataclass_fields__}
-        found = {each.name: (each.type, _Left(each.default)) for each in fields(source) if each.name not in known}  # type: ignore[arg-type]
+        found = {
+            each.name: (each.type, _ShownDefault(each.default))
+            for each in fields(source)  # type: ignore[arg-type]
+            if each.name not in known
+        }
         found = {name: value for name, value in found.items() if not name.endswith(("vocab_size", "_id"))}
     else:
         parameters = inspect.signature(source).parameters.values()
@@ -133,8 +138,8 @@ def arguments_of_networks(auto_class: str, *model_types: str, without: tuple[str
     def configuration(self: Any, **values: Any) -> PreTrainedConfig:
         check_option("--model_type", self.model_type, configs)
         given, known = self.given(), configs[self.model_type].__dataclass_fields__
-        if foreign := sorted(set(given) - set(known)):
-            raise ValueError(f"--{foreign[0]} has no effect with --model_type {self.model_type}. Leave it out.")
+        for name in sorted(set(given) - set(known)):
+            raise ValueError(f"--{name} must be left out with --model_type {self.model_type}, got {given[name]!r}.")
         return configs[self.model_type](**given, **values)
 
     def model(self: Any, config: PreTrainedConfig) -> PreTrainedModel:
@@ -187,7 +192,7 @@ def _documented(source: Any) -> dict[str, str]:
     return {name: text for name, text in texts.items() if not text.startswith(("as in ", "as well"))}
 
 
-def own_default(name: str, value: Any, why: str) -> Any:
+def new_default(name: str, value: Any, why: str) -> Any:
     """Return a field of Transformers' training arguments with another default and its reason for ``--help``.
 
     Args:
@@ -225,15 +230,15 @@ class RunArguments(Seq2SeqTrainingArguments):
 
     do_train: bool = field(default=False, metadata={"help": "a run always trains"})
     disable_tqdm: bool | None = field(default=None, metadata={"help": "default: unless on a terminal"})
-    learning_rate: float = own_default("learning_rate", 1e-3, "small models train from scratch")
+    learning_rate: float = new_default("learning_rate", 1e-3, "small models train from scratch")
     frequency_learning_rate: float | None = field(default=None, metadata={"help": "default: learning_rate"})
     phase_learning_rate: float | None = field(default=None, metadata={"help": "default: learning_rate"})
-    eval_strategy: str = own_default("eval_strategy", "epoch", "the best epoch is kept")
-    save_strategy: str = own_default("save_strategy", "epoch", "the best epoch is kept")
-    logging_strategy: str = own_default("logging_strategy", "epoch", "the training loss beside eval_loss")
-    save_total_limit: int | None = own_default("save_total_limit", 1, "the best and the last checkpoint are kept")
-    load_best_model_at_end: bool = own_default("load_best_model_at_end", True, "the best epoch is scored and saved")
-    dataloader_pin_memory: bool = own_default(
+    eval_strategy: str = new_default("eval_strategy", "epoch", "the best epoch is kept")
+    save_strategy: str = new_default("save_strategy", "epoch", "the best epoch is kept")
+    logging_strategy: str = new_default("logging_strategy", "epoch", "the training loss beside eval_loss")
+    save_total_limit: int | None = new_default("save_total_limit", 1, "the best and the last checkpoint are kept")
+    load_best_model_at_end: bool = new_default("load_best_model_at_end", True, "the best epoch is scored and saved")
+    dataloader_pin_memory: bool = new_default(
         "dataloader_pin_memory", torch.cuda.is_available(), "pinning memory needs a GPU and warns without one"
     )
     resume_from_checkpoint: str | None = field(
@@ -248,8 +253,8 @@ class RunArguments(Seq2SeqTrainingArguments):
     def __post_init__(self) -> None:
         if (self.do_eval or self.do_predict) and not self.do_train:
             raise ValueError(
-                f"do_train must be True, since a run trains and overwrites {self.output_dir}. Evaluate a saved model "
-                "with a Trainer or pipeline."
+                f"do_train must be True, got False: a run trains and overwrites {self.output_dir}. Evaluate a saved "
+                "model with a Trainer or pipeline."
             )
         self.do_train = True
         self.chosen_metric = self.metric_for_best_model  # Transformers sets it to loss if none is chosen

@@ -21,10 +21,10 @@ from .run import Run, prepare_run
 from .stateful_language_modeling import (
     StreamRunArguments,
     TextDataArguments,
+    continue_prompts,
     make_prompts,
     make_stream,
     make_tokenizer,
-    write_on,
 )
 
 __all__ = ["BlockDataArguments", "BlockRunArguments", "train_blocks"]
@@ -67,7 +67,7 @@ def split_blocks(stream: Tensor, block_size: int, name: str) -> list[np.ndarray]
     """
     blocks = [block.numpy() for block in stream.split(block_size) if len(block) > 1]
     if not blocks:
-        raise ValueError(f"{name} data and block_size must have 2 tokens or more, got {len(stream)} and {block_size}")
+        raise ValueError(f"{name} data and block_size must have 2 tokens or more, got {len(stream)} and {block_size}.")
     return blocks
 
 
@@ -129,7 +129,7 @@ def train_blocks(
     checkpoint = prepare_run(args)
     given = data_args.tokenizer_name_or_path or checkpoint or name_or_path
     if data_args.streaming and (given is None or args.max_steps < 1):
-        raise ValueError(f"streaming needs a saved tokenizer (got {given}) and max_steps (got {args.max_steps})")
+        raise ValueError(f"tokenizer and max_steps must be given with streaming, got {given!r} and {args.max_steps}.")
     saved = data_args.saved_tokenizer(checkpoint, name_or_path)
     by_character = data_args.reads_characters(saved)
     read_train, held = _texts(data_args, by_character)
@@ -160,6 +160,6 @@ def train_blocks(
     results["tokens"] = run.tokens
     run.save(results, data_args.dataset_name or data_args.train_file)
     if run.trainer.is_world_process_zero():
-        results["texts"] = write_on(run.model.eval(), tokenizer, prompts, data_args.max_new_tokens)
+        results["texts"] = continue_prompts(run.model.eval(), tokenizer, prompts, data_args.max_new_tokens)
         run.write(results)
     return results

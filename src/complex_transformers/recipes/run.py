@@ -74,13 +74,15 @@ class Patience(EarlyStoppingCallback):
         """Restore the count."""
         super().on_train_begin(args, state, control, **kwargs)
         self.early_stopping_patience_counter = self.waited(state)
-        state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # a run without patience has none
+        state.stateful_callbacks.setdefault(
+            type(self).__name__, self.state()
+        )  # a checkpoint of a run without patience lacks it
 
     @classmethod
     def waited(cls, state: TrainerState) -> int:
         """Return the number of evaluations since the best one."""
-        own = state.stateful_callbacks.get(cls.__name__, {})
-        return int(own.get("attributes", {}).get("early_stopping_patience_counter", 0))
+        saved = state.stateful_callbacks.get(cls.__name__, {})
+        return int(saved.get("attributes", {}).get("early_stopping_patience_counter", 0))
 
 
 class LogBeforeSaving(TrainerCallback):
@@ -157,7 +159,7 @@ class Run:
 
     def _run(self, checkpoint: str | None) -> dict[str, Any]:
         first = self.trainer.is_world_process_zero()
-        with self._own_folder(checkpoint) if first else nullcontext() as self.trainer.mark:
+        with self._locked_folder(checkpoint) if first else nullcontext() as self.trainer.mark:
             self.trainer.accelerator.wait_for_everyone()
             start = time.perf_counter()
             self._train(checkpoint)
@@ -193,7 +195,7 @@ class Run:
         stopped = patience is not None and Patience.waited(state) >= patience
         return stopped or 0 < self.args.max_steps <= state.global_step
 
-    def _own_folder(self, checkpoint: str | None) -> AbstractContextManager[dict[str, Any]]:
+    def _locked_folder(self, checkpoint: str | None) -> AbstractContextManager[dict[str, Any]]:
         return run_folder(self.folder, run_mark(self.args, self.model.config.to_dict(), self.parts), checkpoint)
 
     def score(self) -> dict[str, Any]:

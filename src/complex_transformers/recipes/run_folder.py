@@ -50,7 +50,7 @@ def run_mark(args: TrainingArguments, config: Mapping[str, Any], parts: Mapping[
         "configuration": config,
         "training": {name: getattr(args, name, None) for name in _SAME},
     }
-    return dict(json.loads(json.dumps(mark, default=str)))  # as it is read again
+    return dict(json.loads(json.dumps(mark, default=str)))  # as `read_mark` returns it
 
 
 def _other_run(checkpoint: str, mark: Mapping[str, Any]) -> str | None:
@@ -89,14 +89,16 @@ def run_folder(output_dir: str | Path, mark: Mapping[str, Any], checkpoint: str 
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise ValueError(f"another run is at work in {folder}. Choose another output_dir, or wait for it.") from error
+        raise ValueError(
+            f"output_dir must not be in use by another run, got {folder}. Choose another, or wait."
+        ) from error
     try:
         _check_folder(folder, mark, checkpoint is not None)
         if checkpoint is None:
             for path in sorted_checkpoints(folder):
                 clear_checkpoint(path)
         elif other := _other_run(checkpoint, mark):
-            raise ValueError(f"resume_from_checkpoint must be a checkpoint of this run, got {checkpoint} of {other}")
+            raise ValueError(f"resume_from_checkpoint must be a checkpoint of this run, got {checkpoint} of {other}.")
         else:
             mark = {**mark, "run": read_mark(checkpoint)["run"]}
         write_mark(folder, mark)

@@ -26,8 +26,6 @@ def load_model(path: str, **options: Any) -> PreTrainedModel:
     """
     names = AutoConfig.from_pretrained(path).architectures
     if not names:
-        raise ValueError(
-            f"architectures in the config of {path} must name a class, got none. Save a model there first."
-        )
+        raise ValueError(f"architectures in the config of {path} must name a class, got none.")
     model_class = getattr(complex_transformers, names[0], None) or getattr(transformers, names[0])
     return model_class.from_pretrained(path, **options).eval()

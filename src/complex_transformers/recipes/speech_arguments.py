@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .arguments import RunArguments, arguments_of, own_default
+from .arguments import RunArguments, arguments_of, new_default
 from .datasets.audio_files import load_audio_dataset
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class SpeechTrainingArguments(RunArguments):
     """``RunArguments`` with defaults for small speech models."""
 
     output_dir: str | None = "outputs/speech"
-    num_train_epochs: float = own_default("num_train_epochs", 40, "small corpora need more passes")
-    warmup_steps: float = own_default("warmup_steps", 0.1, "a high learning rate needs a warmup")
-    weight_decay: float = own_default("weight_decay", 0.01, "small corpora overfit")
-    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 32, "clips are short")
-    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 64, "evaluation keeps no gradients")
+    num_train_epochs: float = new_default("num_train_epochs", 40, "small corpora need more passes")
+    warmup_steps: float = new_default("warmup_steps", 0.1, "a high learning rate needs a warmup")
+    weight_decay: float = new_default("weight_decay", 0.01, "small corpora overfit")
+    per_device_train_batch_size: int = new_default("per_device_train_batch_size", 32, "clips are short")
+    per_device_eval_batch_size: int = new_default("per_device_eval_batch_size", 64, "evaluation keeps no gradients")

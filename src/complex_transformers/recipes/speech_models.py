@@ -121,7 +121,7 @@ class SpeechModelArguments(_NetworkArguments):
     def _saved_extractor(self, sampling_rate: int | None) -> Any:
         default = type(self)(model_name_or_path=self.model_name_or_path)
         if idle := [name for name, value in vars(self).items() if value != getattr(default, name)]:
-            raise ValueError(f"{idle[0]} has no effect with model_name_or_path. Leave it out.")
+            raise ValueError(f"{idle[0]} must be left out with model_name_or_path, got {getattr(self, idle[0])!r}.")
         extractor = AutoFeatureExtractor.from_pretrained(self.model_name_or_path)
         if sampling_rate not in (None, extractor.sampling_rate):
             raise ValueError(
@@ -212,7 +212,7 @@ def build_transcriber(
         processor = SpectralTransformerProcessor(extractor, tokenizer)
     if decoder.label_smoothing:
         if not model.config.is_encoder_decoder:
-            raise ValueError(f"label_smoothing must be 0 with CTC, got {decoder.label_smoothing}")
+            raise ValueError(f"label_smoothing must be 0 with CTC, got {decoder.label_smoothing}.")
         model.config.decoder.label_smoothing = decoder.label_smoothing  # a saved model has its own
     return model, processor
 
@@ -223,7 +223,7 @@ def _fine_tuned(
     """Return the saved model, or a new one with its encoder."""
     config = AutoConfig.from_pretrained(name_or_path)
     if not isinstance(config, SpectralTransformerConfig):
-        raise ValueError(f"model_name_or_path must be a spectral_transformer, got a {config.model_type}")
+        raise ValueError(f"model_name_or_path must be a spectral_transformer, got a {config.model_type}.")
     saved = _MODELS.get((config.architectures or [""])[0])
     if saved is not None and decoder.decoder_layers == 0:
         processor = SpectralTransformerProcessor.from_pretrained(name_or_path)

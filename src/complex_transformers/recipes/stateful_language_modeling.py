@@ -14,7 +14,7 @@ from ..data.stream import StreamDataset, encode_stream, reads_characters
 from ..data.tokenization import build_tokenizer
 from ..models.base.language_modeling import CausalLanguageModel
 from ..training.streams import ComplexStreamTrainer
-from .arguments import RunArguments, arguments_of, own_default
+from .arguments import RunArguments, arguments_of, new_default
 from .datasets.plain_text import load_plain_text
 from .records import portable, rounded
 from .run import Run, prepare_run
@@ -60,7 +60,7 @@ class TextDataArguments(arguments_of(load_plain_text, without=("keep_linebreaks"
             return None
         tokenizer = AutoTokenizer.from_pretrained(source)
         if self.tokenizer not in (None, found := tokenizer.init_kwargs.get(_KIND)):
-            raise ValueError(f"--tokenizer must be {found or 'left out'} with {source}, got {self.tokenizer}")
+            raise ValueError(f"--tokenizer must be {found or 'left out'} with {source}, got {self.tokenizer}.")
         return tokenizer
 
     def reads_characters(self, saved: PreTrainedTokenizerFast | None) -> bool:
@@ -81,18 +81,18 @@ class StreamDataArguments(TextDataArguments):
 class StreamRunArguments(RunArguments):
     """``RunArguments`` with defaults for language models on streams, with lanes as batch."""
 
-    num_train_epochs: float = own_default("num_train_epochs", 1, "the training text is long")
-    lr_scheduler_type: str = own_default("lr_scheduler_type", "cosine", "as in Transformer-XL (Dai et al. 2019)")
-    warmup_steps: float = own_default("warmup_steps", 0.05, "a high learning rate needs a warmup")
-    max_grad_norm: float = own_default("max_grad_norm", 0.25, "as in Transformer-XL (Dai et al. 2019)")
-    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 16, "segments are short")
-    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 16, "as many lanes as in training")
-    eval_strategy: str = own_default("eval_strategy", "steps", "an epoch is long")
-    eval_steps: float | None = own_default("eval_steps", 1000, "evaluation should take a small share of the run")
-    save_strategy: str = own_default("save_strategy", "steps", "an epoch is long")
-    save_steps: float = own_default("save_steps", 1000, "every evaluated checkpoint is saved")
+    num_train_epochs: float = new_default("num_train_epochs", 1, "the training text is long")
+    lr_scheduler_type: str = new_default("lr_scheduler_type", "cosine", "as in Transformer-XL (Dai et al. 2019)")
+    warmup_steps: float = new_default("warmup_steps", 0.05, "a high learning rate needs a warmup")
+    max_grad_norm: float = new_default("max_grad_norm", 0.25, "as in Transformer-XL (Dai et al. 2019)")
+    per_device_train_batch_size: int = new_default("per_device_train_batch_size", 16, "segments are short")
+    per_device_eval_batch_size: int = new_default("per_device_eval_batch_size", 16, "as many lanes as in training")
+    eval_strategy: str = new_default("eval_strategy", "steps", "an epoch is long")
+    eval_steps: float | None = new_default("eval_steps", 1000, "evaluation should take a small share of the run")
+    save_strategy: str = new_default("save_strategy", "steps", "an epoch is long")
+    save_steps: float = new_default("save_steps", 1000, "every evaluated checkpoint is saved")
     logging_strategy: str = "steps"
-    logging_steps: float = own_default("logging_steps", 100, "shows progress within a minute")
+    logging_steps: float = new_default("logging_steps", 100, "shows progress within a minute")
 
 
 def make_tokenizer(texts: Iterable[str], data_args: TextDataArguments) -> PreTrainedTokenizerFast:
@@ -145,7 +145,7 @@ class StreamRun(Run):
         return rounded(scores, 5)
 
 
-def write_on(
+def continue_prompts(
     model: CausalLanguageModel,
     tokenizer: PreTrainedTokenizerFast,
     prompts: dict[str, Tensor],
@@ -154,9 +154,9 @@ def write_on(
     """Sample a continuation of each prompt."""
     texts = {}
     for prompt, ids in prompts.items():
-        written = model.generate(ids.to(model.device), max_new_tokens=max_new_tokens, do_sample=True, top_k=40)
-        read, whole = (tokenizer.decode(tokens, skip_special_tokens=True) for tokens in (ids[0], written[0]))
-        texts[prompt] = prompt + whole[len(read) :]
+        generated = model.generate(ids.to(model.device), max_new_tokens=max_new_tokens, do_sample=True, top_k=40)
+        decoded, whole = (tokenizer.decode(tokens, skip_special_tokens=True) for tokens in (ids[0], generated[0]))
+        texts[prompt] = prompt + whole[len(decoded) :]
         print(f"> {texts[prompt]}")
     return texts
 
@@ -204,7 +204,7 @@ def train_stream(
 
     model = make_model(tokenizer)
     if prompts and getattr(model.config, "reads_ahead", False):
-        raise ValueError(f"--prompt must be left out for a model that is not causal, got {next(iter(prompts))!r}")
+        raise ValueError(f"--prompt must be left out for a model that is not causal, got {next(iter(prompts))!r}.")
     run = StreamRun(model, data, args, processing=tokenizer, eval_mem_len=eval_mem_len)
     if not by_character:  # line breaks count
         run.characters = {
@@ -216,6 +216,6 @@ def train_stream(
         results |= analyse(run.model, data.get("test", data["validation"]))
     run.save(results, data_args.dataset_name or data_args.train_file)
     if run.trainer.is_world_process_zero():
-        results["texts"] = write_on(run.model.eval(), tokenizer, prompts, data_args.max_new_tokens)
+        results["texts"] = continue_prompts(run.model.eval(), tokenizer, prompts, data_args.max_new_tokens)
         run.write(results)
     return results

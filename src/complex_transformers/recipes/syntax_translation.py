@@ -76,7 +76,7 @@ def _read_pairs(name: str, paths: Sequence[str], contractions: str) -> Dataset:
     sides = [list(read_conllu(path, contractions)) for path in paths]
     ids = [[sentence["metadata"].get("sent_id") for sentence in side] for side in sides]
     if len(ids) != 2 or len(ids[0]) != len(ids[1]) or any(a != b for a, b in zip(*ids, strict=True) if a and b):
-        raise ValueError(f"{name}_file needs two CoNLL-U files with the same sentences (sent_id), got {paths}")
+        raise ValueError(f"{name}_file must be two CoNLL-U files with the same sentences (sent_id), got {paths}.")
     columns: dict[str, list[Any]] = {}
     for side, sentences in zip(SIDES, sides, strict=True):
         columns[side] = [sentence["metadata"].get("text") or " ".join(sentence["tokens"]) for sentence in sentences]
@@ -220,7 +220,7 @@ def encode_syntax_dataset(parts: DatasetDict, processor: SynCoNMTProcessor) -> D
     for name, part in parts.items():
         if missing := needed - set(part.column_names):
             raise ValueError(
-                f"{name} must have columns {sorted(missing)}, got {part.column_names}. "
+                f"the {name} data must have the columns {sorted(missing)}, got {part.column_names}. "
                 "Parse it with parse_parallel_dataset."
             )
 

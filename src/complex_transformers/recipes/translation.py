@@ -14,7 +14,7 @@ from transformers import EvalPrediction, PreTrainedModel
 from ..metrics.translation import TranslationMetric
 from ..models.base.generation import learned_positions
 from ..training.trainer import ComplexSeq2SeqTrainer
-from .arguments import RunArguments, own_default
+from .arguments import RunArguments, new_default
 from .records import rounded
 from .run import Run
 
@@ -43,21 +43,21 @@ class TranslationTrainingArguments(RunArguments):
     """
 
     output_dir: str | None = "outputs/translation"
-    num_train_epochs: float = own_default("num_train_epochs", 20, "small corpora need more passes")
-    lr_scheduler_type: str = own_default("lr_scheduler_type", "inverse_sqrt", "as in Vaswani et al. (2017)")
-    warmup_steps: float = own_default("warmup_steps", 0.1, "a share of the run, as the corpora differ in size")
-    weight_decay: float = own_default("weight_decay", 0.01, "small corpora overfit")
-    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 64, "sentences are short")
-    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 128, "evaluation keeps no gradients")
-    train_sampling_strategy: str = own_default(
+    num_train_epochs: float = new_default("num_train_epochs", 20, "small corpora need more passes")
+    lr_scheduler_type: str = new_default("lr_scheduler_type", "inverse_sqrt", "as in Vaswani et al. (2017)")
+    warmup_steps: float = new_default("warmup_steps", 0.1, "a share of the run, as the corpora differ in size")
+    weight_decay: float = new_default("weight_decay", 0.01, "small corpora overfit")
+    per_device_train_batch_size: int = new_default("per_device_train_batch_size", 64, "sentences are short")
+    per_device_eval_batch_size: int = new_default("per_device_eval_batch_size", 128, "evaluation keeps no gradients")
+    train_sampling_strategy: str = new_default(
         "train_sampling_strategy", "group_by_length", "otherwise a large share of a batch is padding"
     )
-    predict_with_generate: bool = own_default("predict_with_generate", True, "the best epoch is chosen by BLEU")
-    generation_num_beams: int | None = own_default("generation_num_beams", 1, "validation is decoded greedily")
+    predict_with_generate: bool = new_default("predict_with_generate", True, "the best epoch is chosen by BLEU")
+    generation_num_beams: int | None = new_default("generation_num_beams", 1, "validation is decoded greedily")
     generation_max_length: int | None = field(
         default=None, metadata={"help": "tokens; default: 10 more than the longest target of training"}
     )
-    metric_for_best_model: str | None = own_default(
+    metric_for_best_model: str | None = new_default(
         "metric_for_best_model", "bleu", "BLEU of the validation split; loss is the other choice"
     )
     test_num_beams: int = field(default=5, metadata={"help": "beams for the test split and of the saved model"})

@@ -5,6 +5,8 @@
 Needs the extra ``semantics`` (scipy, scikit-learn), and neither torch nor Transformers.
 """
 
+from ..data.extras import install_command
+
 try:
     from .cooccurrence import Cooccurrences, build_vocabulary, count_cooccurrences
     from .evaluation import Difference, RatedPairs, Scores, bootstrap_difference, read_rated_pairs, score_pairs
@@ -40,7 +42,7 @@ except ModuleNotFoundError as error:
     package = (error.name or "").partition(".")[0]
     if package not in ("scipy", "sklearn"):
         raise
-    raise ImportError(f'words as quantum states need {package}: pip install -e ".[semantics]"') from error
+    raise ImportError(f"words as quantum states need {package}. {install_command('semantics')}") from error
 
 __all__ = [
     "COMPOSITIONS",

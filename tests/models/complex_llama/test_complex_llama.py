@@ -208,7 +208,9 @@ def test_words_that_all_turn_alike_are_rotary_positions_bit_for_bit():
     assert torch.equal(words(ids, attention_mask=mask).logits, model(ids, attention_mask=mask).logits)
     words.model.rotary.frequency.normal_()
     assert (words(ids).logits - model(ids).logits).abs().max() > 1e-2
-    with pytest.raises(ValueError, match="needs input_ids, got inputs_embeds"):
+    with pytest.raises(
+        ValueError, match="input_ids must be given with position_type='rotary_word', got inputs_embeds"
+    ):
         words(inputs_embeds=torch.zeros(1, 2, 32))
 
 
@@ -303,7 +305,7 @@ REFUSED = [
     ({"rope_parameters": {"rope_type": "axial", "rope_theta": 1e4}}, "rope_type must be one of .*, got 'axial'"),
     (
         {"position_type": "rotary_word", "rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}},
-        "rope_type must be 'default' in all layers for position_type='rotary_word'",
+        "rope_parameters must have rope_type='default', .* for position_type='rotary_word'",
     ),
     ({"rope_parameters": {"rope_theta": 0.0}}, "rope_theta must be positive and finite, got 0.0"),
     ({"embedding_type": "complex_order"}, "embedding_type must be 'word' for position_type='rotary'"),
@@ -311,16 +313,16 @@ REFUSED = [
     ({"head_dim": 7}, "even"),
     (
         {"attn_logit_softcapping": 9.0, "attention_score": "modulus", "attention_normalization": "split_softmax"},
-        "attn_logit_softcapping needs attention_normalization='softmax'",
+        "attention_normalization must be 'softmax' with attn_logit_softcapping",
     ),
-    ({"no_rope_layers": [1]}, r"no_rope_layers must have 2 entries, one per layer, got \[1\]"),
+    ({"no_rope_layers": [1]}, r"no_rope_layers must have 2 entries, got \[1\]"),
     ({"hidden_size": 38}, "num_attention_heads must divide the width 38, got 4"),
     ({**REAL, "linear_type": "widely_linear"}, "linear_type must be .* with number_field='real', got 'widely_linear'"),
     ({**REAL, "gate_product": "conj"}, "gate_product must be .* with number_field='real', got 'conj'"),
     ({**REAL, "norm_scale": "modulus"}, "norm_scale must be .* with number_field='real', got 'modulus'"),
-    ({"layer_types": ["sliding_attention"] * 2}, "sliding_window must be set for layer_types"),
+    ({"layer_types": ["sliding_attention"] * 2}, "sliding_window must be positive for layer_types"),
     ({"layer_types": ["chunked_attention"] * 2}, "layer_types must be one of .*, got 'chunked_attention'"),
-    ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "tie_word_embeddings=True needs lm_readout"),
+    ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "lm_readout must be .* with tie_word_embeddings=True"),
 ]
 
 

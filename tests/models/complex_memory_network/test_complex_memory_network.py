@@ -340,9 +340,9 @@ def test_answers_are_words_of_the_last_table(field, tmp_path):
         ({"answer_token_ids": [0, 1, 2, 3]}, r"without pad_token_id, got \[0, 1, 2, 3\]"),
         (
             {"answer_token_ids": [1, 2, 3, 4], "sentence_encoding": "complex_order"},
-            "None with .* 'complex_order'",
+            "None with .*'complex_order', got",
         ),
-        ({"answer_token_ids": [1, 2, 3, 4], "variant": "word_memory"}, "must be None with 'word_memory'"),
+        ({"answer_token_ids": [1, 2, 3, 4], "variant": "word_memory"}, "must be None with variant='word_memory'"),
     ],
 )
 def test_wrong_answer_token_ids(options, message):

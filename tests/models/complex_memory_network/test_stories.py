@@ -247,5 +247,5 @@ def test_wrong_settings_of_a_processor():
         words(STORY, "Where ?")
     with pytest.raises(ValueError, match="question must have at most question_length=3 entries, got 4"):
         words(STORY[0], QUESTION, truncation=True)
-    with pytest.raises(ValueError, match="one story per question, got 1 for 2"):
+    with pytest.raises(ValueError, match="one entry per question, got 1 for 2"):
         words([STORY], ["Where ?", "Where ?"])

@@ -74,7 +74,7 @@ def test_words_without_positions_are_told_apart_by_them():
         found = model(**flat).logits[0].split(LENGTHS)
         for logits, text in zip(found, texts, strict=True):
             torch.testing.assert_close(logits, model(**batch([text])).logits[0], atol=2e-5, rtol=1e-4)
-    with pytest.raises(ValueError, match="position_ids must be None for embedding_type='word'"):
+    with pytest.raises(ValueError, match="position_ids must be None for 'word' embeddings"):
         model(flat["input_ids"], position_ids=torch.arange(sum(LENGTHS)).unsqueeze(0))
 
 

@@ -204,10 +204,10 @@ def test_memories_of_other_models_are_refused():
     model = build(same_length=True, mem_len=5)
     ids = words(6)
     for changes, message in (
-        ({"num_hidden_layers": 1}, "cache must have num_hidden_layers=2 layers, got 1"),
+        ({"num_hidden_layers": 1}, "cache must have 2 layers, got 1"),
         ({"hidden_size": 32}, r"the memory, \(1, 2, 16\), got \(1, 2, 8\)"),
         ({"num_attention_heads": 4}, r"the memory, \(1, 4, 4\), got \(1, 2, 8\)"),
-        ({"mem_len": 3}, "mem_len must be 4 or more with same_length=True, got 3"),
+        ({"mem_len": 3}, "mem_len must be at least 4 with same_length, got 3"),
     ):
         memory = build(**changes)(ids).cache
         with pytest.raises(ValueError, match=message):
@@ -218,7 +218,7 @@ def test_a_memory_of_another_length():
     model = build(same_length=True, mem_len=5)
     for length in (4, 5, 9):
         assert_segments_are_one_pass(model, [(6, 10)], length)
-    with pytest.raises(ValueError, match="mem_len must be 4 or more with same_length=True, got 3"):
+    with pytest.raises(ValueError, match="mem_len must be at least 4 with same_length, got 3"):
         MemoryCache(model.config, mem_len=3)
     model = build(mem_len=2)
     ids, logits = assert_segments_are_one_pass(model, [(6, 10)], 14)

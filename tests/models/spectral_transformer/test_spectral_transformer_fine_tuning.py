@@ -88,7 +88,7 @@ def test_a_decoder_on_an_encoder_trained_by_ctc_and_back(tmp_path):
 def test_other_families_and_idle_options_are_refused(tmp_path):
     saved(tmp_path, "ctc")
     arguments = SpeechModelArguments(model_name_or_path=str(tmp_path), hidden_size=64)
-    with pytest.raises(ValueError, match=r"hidden_size has no effect with model_name_or_path\. Leave"):
+    with pytest.raises(ValueError, match=r"hidden_size must be left out with model_name_or_path, got"):
         build_transcriber(arguments, DecoderArguments(), None, ["abc"])
     ComplexOrderModel(ComplexOrderConfig(vocab_size=8, **SIZES)).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="must be a spectral_transformer, got a complex_order"):

@@ -54,7 +54,10 @@ def test_real_twin_has_the_same_widths_and_no_complex_numbers():
     ("settings", "match"),
     [
         ({"variant": "spectral_scaled", "number_field": "complex"}, "number_field must be 'real' for variant"),
-        ({"number_field": "real", "position_phase": "rotate"}, "position_phase='rotate' needs number_field='complex'"),
+        (
+            {"number_field": "real", "position_phase": "rotate"},
+            "position_phase must be 'add' or 'none' with number_field='real', got 'rotate'",
+        ),
         ({"feature_size": 401}, "feature_size must be even .*, got 401"),
         ({"input_projection": False}, "hidden_size must be 202 without projection, got 512"),
         (
@@ -87,7 +90,9 @@ GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_labels_longer_than_their_clip(device):
     model = build(model_class=SpectralTransformerForCTC, vocab_size=5).to(device)
     batch = features("fully_spectral", clips(100, 64)).to(device)
-    with pytest.raises(ValueError, match=r"labels of row 1 are too long: got 3 frames, need 4\. .*zero_infinity=True"):
+    with pytest.raises(
+        ValueError, match=r"labels of row 1 must fit into 3 frames, got labels that need 4\. .*zero_infinity=True"
+    ):
         model(**batch, labels=torch.tensor([[1, 2, 3, 4], [1, 1, 2, -100]], device=device))
 
 

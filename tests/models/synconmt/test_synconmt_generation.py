@@ -100,7 +100,7 @@ def test_a_text_that_has_begun_goes_on_from_its_relations(variant, options):
     with pytest.raises(ValueError, match="decoder_relation_ids must be None without decoder_input_ids"):
         model.generate(**source, decoder_relation_ids=begun["decoder_relation_ids"], **options)
     begun["decoder_relation_ids"] = begun["decoder_relation_ids"].repeat(1, 2)
-    with pytest.raises(ValueError, match=r"must have shape \(2, 3\) like decoder_input_ids, got \(2, 6\)"):
+    with pytest.raises(ValueError, match=r"decoder_relation_ids must be \[2, 3\], got \[2, 6\]"):
         model.generate(**source, **begun, **options)
 
 

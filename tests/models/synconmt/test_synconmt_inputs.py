@@ -75,14 +75,17 @@ def test_bad_inputs_are_refused_with_the_remedy():
     embeds = model.get_input_embeddings()(source["input_ids"], source["relation_ids"])
     words, relations, halves = source["input_ids"], source["relation_ids"], labels["relation_labels"][:, :2]
     for inputs, message in (
-        ({"input_ids": words, **target}, "^relation_ids must be given with input_ids"),
+        ({"input_ids": words, **target}, r"^relation_ids must be \[batch, length\] with input_ids"),
         ({**source, "decoder_input_ids": target["decoder_input_ids"]}, "decoder_relation_ids must be"),
-        ({**source, "labels": labels["labels"]}, r"relation_labels must have shape \(1, 3\), got None"),
+        ({**source, "labels": labels["labels"]}, r"relation_labels must be \[batch, length\] = \(1, 3\), got None"),
         (
             {**source, **target, **labels, "labels": None},
-            r"relation_labels must have shape None, got \(1, 3\)",
+            r"relation_labels must be None, got \(1, 3\)",
         ),
-        ({**source, **labels, "relation_labels": halves}, r"relation_labels must have shape \(1, 3\), got \(1, 2\)"),
+        (
+            {**source, **labels, "relation_labels": halves},
+            r"relation_labels must be \[batch, length\] = \(1, 3\), got \(1, 2\)",
+        ),
         (
             {**source, **target, "relation_ids": relations[:, :3]},
             r"relation_ids must have shape \(1, 4\), got",

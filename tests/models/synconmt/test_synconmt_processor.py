@@ -159,7 +159,7 @@ def test_bad_sentences(processor):
             processor(sentence, TARGET[0])
     with pytest.raises(ValueError, match=r"must have the same length, got \[1, 2\]"):
         processor(SOURCE, TARGET[:1])
-    with pytest.raises(ValueError, match="text or text_target must be given, got None"):
+    with pytest.raises(ValueError, match="text or text_target must be given, got neither"):
         processor()
     pieces = build_tokenizer(["a b"] * 9, "bpe", vocab_size=300, append_eos=True)
     tokenizers = [getattr(processor, name) for name in SynCoNMTProcessor.get_attributes()]
@@ -228,7 +228,7 @@ def test_data_sets_are_encoded(processor):
     assert all(rows[name] == features[name] for name in features)
     assert rows["target"] == TEXTS
     texts = DatasetDict(train=Dataset.from_dict({"source": ["a"], "target": ["b"]}))
-    with pytest.raises(ValueError, match=r"train must have columns \['source_relations', .* Parse it"):
+    with pytest.raises(ValueError, match=r"the train data must have the columns \['source_relations', .* Parse it"):
         encode_syntax_dataset(texts, processor)
 
 

@@ -104,8 +104,8 @@ class ComplexConfig(PreTrainedConfig):
         from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
         found = config_dict.get("model_type")
-        own = {getattr(base, "model_type", None) for base in cls.__mro__}
-        if found not in own and (found in CONFIG_MAPPING_NAMES or found in model_families()):
+        accepted = {getattr(base, "model_type", None) for base in cls.__mro__}
+        if found not in accepted and (found in CONFIG_MAPPING_NAMES or found in model_families()):
             raise ValueError(
                 f"model_type must be {cls.model_type!r} for {cls.__name__}, got {found!r}. Load the folder with "
                 "AutoModel."
@@ -137,13 +137,15 @@ class ComplexConfig(PreTrainedConfig):
         return "vocab_size", self.vocab_size
 
     def validate_sizes(self) -> None:
+        """Raise unless sizes are positive and stored widths are even."""
         for name in (*self.positive_sizes, *self.even_sizes):
             check_positive_field(self, name)
         for name in self.even_sizes:
             if (size := getattr(self, name)) % 2:
-                raise ValueError(f"{name} holds [real | imag] halves and must be even, got {size}; use {size + 1}")
+                raise ValueError(f"{name} must be even ([real | imag] halves), got {size}. Use {size + 1}.")
 
     def validate_token_ids(self) -> None:
+        """Raise unless the special tokens are in the vocabulary."""
         for name, value in vars(self).items():
             if not name.endswith("_token_id"):
                 continue
@@ -153,14 +155,16 @@ class ComplexConfig(PreTrainedConfig):
                     raise ValueError(f"{name} must lie in [0, {source}={size}), or be None, got {token}.")
 
     def validate_probabilities(self) -> None:
+        """Raise unless dropout and label smoothing are in [0, 1) and epsilon and initializer range are positive."""
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout", "label_smoothing"):
             value = vars(self).get(name)
             if value is not None and not 0.0 <= value < 1.0:
-                raise ValueError(f"{name} must be in [0, 1), got {value}")
+                raise ValueError(f"{name} must be in [0, 1), got {value}.")
         for name in ("layer_norm_eps", "initializer_range"):
             check_positive_field(self, name)
 
     def validate_names(self) -> None:
+        """Raise unless every choice by name is known and fits the number field."""
         arithmetic(self.number_field)
         check_choice("weight_init", self.weight_init, tuple(INITIALIZERS))
         if (hidden_act := getattr(self, "hidden_act", None)) is not None:
@@ -227,6 +231,7 @@ class TextConfig(ComplexConfig):
         check_positive_field(self, "max_position_embeddings")
 
     def validate_embedding(self) -> None:
+        """Raise unless the options of the embedding are known and fit together and the tied head."""
         choices = {
             "embedding_type": self.embedding_types,
             "amplitude_sharing": SHARINGS,
@@ -246,20 +251,21 @@ class TextConfig(ComplexConfig):
     def _validate_tying(self) -> None:
         """Raise unless a tied head has the shape of the embedding table."""
         lm_readout = vars(self)["lm_readout"]
-        free_table = self.embedding_type in ("word", "learned_position", "sinusoidal_position")
-        fits = lm_readout == "concat" if free_table else lm_readout == "feature_modulus"
-        if not fits or not (free_table or self.amplitude_sharing == "none"):
+        stores_vectors = self.embedding_type in ("word", "learned_position", "sinusoidal_position")
+        expected = "concat" if stores_vectors else "feature_modulus"
+        if lm_readout != expected:
             raise ValueError(
-                "tie_word_embeddings=True needs lm_readout='concat' with a free table, or 'feature_modulus' with "
-                f"amplitude_sharing='none', got lm_readout={lm_readout!r}, "
-                f"embedding_type={self.embedding_type!r}, amplitude_sharing={self.amplitude_sharing!r}."
+                f"lm_readout must be {expected!r} with tie_word_embeddings=True and embedding_type="
+                f"{self.embedding_type!r}, got {lm_readout!r}. Or set tie_word_embeddings=False."
             )
+        if not stores_vectors and self.amplitude_sharing != "none":
+            raise ValueError(f"amplitude_sharing must be 'none' with a tied head, got {self.amplitude_sharing!r}.")
 
     def validate_windows(self) -> None:
         """Raise for fields that make Transformers' caches drop keys: attention here has no mask for dropped keys."""
         for name in ("sliding_window", "attention_chunk_size", "layer_types"):
             if (value := getattr(self, name, None)) is not None:
-                raise ValueError(f"{name} must be None, got {value!r}. A token attends to all tokens before it.")
+                raise ValueError(f"{name} must be None (attention is to all earlier tokens), got {value!r}.")
 
 
 @strict
@@ -326,7 +332,7 @@ class LayersConfig(ComplexConfig):
         check_choice("norm_type", self.norm_type, self.norm_types)
         check_choice("norm_position", self.norm_position, NORM_POSITIONS)
         if self.share_parts and self.number_field == "real":
-            raise ValueError("share_parts=True needs number_field='complex', got 'real'.")
+            raise ValueError("share_parts must be False with number_field='real', got True.")
 
     def _check_attention(self) -> None:
         assert self.attention_score is not None  # __post_init__ has set it

@@ -17,7 +17,7 @@ from transformers.utils import ModelOutput
 from .loss import check_labels, shift_right, smoothed_cross_entropy
 from .pretrained import ComplexPreTrainedModel
 
-__all__ = ["EncoderDecoderModel", "WritingHead", "as_encoder_output", "join_outputs"]
+__all__ = ["EncoderDecoderModel", "Seq2SeqHead", "as_encoder_output", "join_outputs"]
 
 EncoderOutputs: TypeAlias = BaseModelOutput | tuple[Tensor, ...]
 
@@ -71,7 +71,7 @@ class EncoderDecoderModel(ComplexPreTrainedModel):
     def encode_and_decode(
         self, source: dict[str, Any], target: dict[str, Any], encoder_outputs: EncoderOutputs | None, **kwargs: Any
     ) -> Seq2SeqModelOutput:
-        """Encode ``source``, unless ``encoder_outputs`` are given, and decode ``target``: arguments of the stacks.
+        """Encode ``source``, unless ``encoder_outputs`` are given, and decode ``target``; both are keyword arguments.
 
         Raises:
             ValueError: the target is missing.
@@ -93,30 +93,30 @@ class EncoderDecoderModel(ComplexPreTrainedModel):
         return join_outputs(encoded, decoded)
 
 
-class WritingHead(ComplexPreTrainedModel):
+class Seq2SeqHead(ComplexPreTrainedModel):
     """LM head of an encoder-decoder model: decoder inputs from labels, loss with label smoothing, output."""
 
     output_class: ClassVar[type[ModelOutput]] = Seq2SeqLMOutput
 
     @property
-    def writing_config(self) -> PretrainedConfig:
+    def decoder_config(self) -> PretrainedConfig:
         """The configuration with the decoder's special tokens and ``label_smoothing``."""
         return self.config
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
         """Return the decoder inputs for ``labels [B, T]`` (teacher forcing); ``DataCollatorForSeq2Seq`` calls it."""
-        _, words = self.writing_config.vocabulary_of("decoder_start_token_id")
-        check_labels(labels, labels.shape, words)  # before they become input_ids: the error names labels
-        return shift_right(labels, self.writing_config.decoder_start_token_id, self.writing_config.pad_token_id)
+        _, vocab_size = self.decoder_config.vocabulary_of("decoder_start_token_id")
+        check_labels(labels, labels.shape, vocab_size)  # before they become input_ids: the error names labels
+        return shift_right(labels, self.decoder_config.decoder_start_token_id, self.decoder_config.pad_token_id)
 
     def smoothed_loss(
         self, logits: Tensor, labels: Tensor, num_items: Tensor | int | None = None, name: str = "labels"
     ) -> Tensor:
         """Return the cross entropy, with label smoothing during training: the mean, or a sum over ``num_items``."""
-        smoothing = self.writing_config.label_smoothing if self.training else 0.0
+        smoothing = self.decoder_config.label_smoothing if self.training else 0.0
         return smoothed_cross_entropy(logits, labels, smoothing, num_items, name)
 
-    def written(self, outputs: Seq2SeqModelOutput, loss: Tensor | None, logits: Tensor, **more: Any) -> Any:
-        """Return the output of the head."""
+    def head_output(self, outputs: Seq2SeqModelOutput, loss: Tensor | None, logits: Tensor, **more: Any) -> Any:
+        """Return loss and logits with the other outputs of the model below the head."""
         others = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
         return self.output_class(loss=loss, logits=logits, **more, **others)

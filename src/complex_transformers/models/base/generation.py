@@ -25,7 +25,7 @@ def check_own_cache(model: PreTrainedModel, generation_config: GenerationConfig)
     if generation_config.cache_implementation is not None:
         raise ValueError(
             f"cache_implementation must be None for {type(model).__name__}, got "
-            f"{generation_config.cache_implementation!r}. The model creates its own cache."
+            f"{generation_config.cache_implementation!r}. Leave it out: the model creates its cache."
         )
 
 
@@ -73,10 +73,7 @@ class ComplexGenerationMixin(GenerationMixin):
             ValueError: the model is an encoder-decoder, or carries a state instead of a KV cache.
         """
         if self.config.is_encoder_decoder or self._is_stateful:
-            raise ValueError(
-                f"generate_batch needs a decoder with a KV cache, got {type(self).__name__}. Use generate() with a "
-                "padded batch."
-            )
+            raise ValueError(f"generate_batch needs a decoder with KV cache, got {type(self).__name__}. Use generate.")
         return super().init_continuous_batching(*args, **kwargs)
 
     def _prepare_position_ids_for_generation(self, inputs_tensor: Tensor, model_kwargs: dict[str, Any]) -> Tensor:
@@ -116,7 +113,7 @@ class ComplexGenerationMixin(GenerationMixin):
                 f"decoder_input_ids must be padded on the left, got padding at the end of row(s) "
                 f"{(~ends).nonzero()[:, 0].tolist()}."
             )
-        looked_at = given
+        prompts = given
         if given is not None and mask is not None and mask.shape == given.shape and not mask[:, 0].any():
             first = given.gather(1, mask.bool().long().argmax(-1, keepdim=True))
             starts = first == decoder_start_token_id.view(-1, 1)
@@ -125,9 +122,9 @@ class ComplexGenerationMixin(GenerationMixin):
                     "decoder_input_ids must begin with decoder_start_token_id in every row or in none, got row(s) "
                     f"{(~starts).nonzero()[:, 0].tolist()} without it."
                 )
-            looked_at = given.masked_fill(~mask.bool(), int(first[0])) if starts.all() else given
-            model_kwargs = {**model_kwargs, "decoder_input_ids": looked_at}
+            prompts = given.masked_fill(~mask.bool(), int(first[0])) if starts.all() else given
+            model_kwargs = {**model_kwargs, "decoder_input_ids": prompts}
         ids, model_kwargs = super()._prepare_decoder_input_ids_for_generation(
             batch_size, model_input_name, model_kwargs, decoder_start_token_id, *args, **kwargs
         )
-        return (given if ids is looked_at and given is not None else ids), model_kwargs
+        return (given if ids is prompts and given is not None else ids), model_kwargs

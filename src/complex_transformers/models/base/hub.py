@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HubMixin",
-    "ReaderHubMixin",
+    "ProcessorHubMixin",
     "card_text",
     "complete_card",
     "prepare_repository",
@@ -47,7 +47,7 @@ PLACEHOLDER = "path-or-repo"
 _TEMPLATES = Path(__file__).parent / "model_cards"
 _PACKAGE = __package__.partition(".")[0]
 # Image processors are missing: pipelines would read their `auto_map` as a video processor and ask to run its code.
-_READERS = ("AutoFeatureExtractor", "AutoProcessor")
+_PROCESSORS = ("AutoFeatureExtractor", "AutoProcessor")
 # Task tags of the Hub, which does not know ours and is retiring "text2text-generation". A text-to-text model for
 # another task than translation sets ``pipeline_tag``.
 _TASKS = {
@@ -74,20 +74,20 @@ class HubMixin:
         """Do nothing: the package registers its classes itself, and the shims import them."""
 
 
-class ReaderHubMixin(HubMixin):
-    """Saves and pushes a processor or a feature extractor with its shim."""
+class ProcessorHubMixin(HubMixin):
+    """Saves and pushes a processor or a feature extractor with its shim for ``trust_remote_code``."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration with the ``auto_map`` that leads ``trust_remote_code=True`` to the shim."""
         autos = {name: auto for classes in model_families().values() for auto, name in classes.items()}
         name = _nearest(type(self), autos)
-        own = {} if name is None else {"auto_map": {autos[name]: f"{READER_SHIM_NAME}.{name}"}}
-        return {**super().to_dict(), **own}  # type: ignore[misc]
+        shim = {} if name is None else {"auto_map": {autos[name]: f"{READER_SHIM_NAME}.{name}"}}
+        return {**super().to_dict(), **shim}  # type: ignore[misc]
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], push_to_hub: bool = False, **kwargs: Any) -> Any:
         """Save the files of Transformers and the shim."""
         files = super().save_pretrained(save_directory, **({} if push_to_hub else kwargs))  # type: ignore[misc]
-        _write_reader_shim(save_directory, type(self))
+        _write_processor_shim(save_directory, type(self))
         if push_to_hub:  # Transformers would upload before the shim is written
             self.push_to_hub(kwargs.pop("repo_id", Path(save_directory).name), **kwargs)  # type: ignore[attr-defined]
         return files
@@ -162,10 +162,10 @@ def write_hub_shim(directory: str | os.PathLike[str], model: PreTrainedModel) ->
     return write_file(Path(directory) / f"{SHIM_NAME}.py", _shim("model", names))
 
 
-def _write_reader_shim(directory: str | os.PathLike[str], reader: type) -> Path:
-    """Write the shim of a processor with all readers of its families, since a processor contains others."""
+def _write_processor_shim(directory: str | os.PathLike[str], reader: type) -> Path:
+    """Write the shim of a processor, which imports all processors and feature extractors of its families."""
     families = [{name: auto for auto, name in classes.items()} for classes in model_families().values()]
-    names = {name for family in families if _nearest(reader, family) for name in family if family[name] in _READERS}
+    names = {name for family in families if _nearest(reader, family) for name in family if family[name] in _PROCESSORS}
     return write_file(Path(directory) / f"{READER_SHIM_NAME}.py", _shim("processor", sorted(names)))
 
 

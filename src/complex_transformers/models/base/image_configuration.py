@@ -95,13 +95,11 @@ class ImageConfig(ComplexConfig):
             raise ValueError(f"{self.widths} must be a non-empty list of positive widths, got {widths}.")
         if self.number_field == "complex" and (odd := [width for width in widths if width % 2]):
             raise ValueError(
-                f"{self.widths} (the last is hidden_size) hold [real | imag] halves and must be even, got {odd[0]} in "
-                f"{widths}."
+                f"{self.widths} (the last is hidden_size) must be even ([real | imag] halves), got {odd[0]} in "
+                f"{widths}. Use {odd[0] + 1}."
             )
         if widths[-1] != self.hidden_size:
-            raise ValueError(
-                f"hidden_size must be the last of {self.widths}={widths}, got {self.hidden_size}. Leave it out."
-            )
+            raise ValueError(f"hidden_size must be the last of {self.widths}={widths}, got {self.hidden_size}.")
         size = [self.image_size] * 2 if isinstance(self.image_size, int) else self.image_size
         if len(size) != 2 or min(size) < 1:
             raise ValueError(f"image_size must be a positive number or [height, width], got {self.image_size}.")

@@ -36,7 +36,7 @@ def check_pixel_values(pixel_values: Tensor, shape: tuple[int, int, int]) -> Non
 
 
 def transform_pixels(pixel_values: Tensor, input_transform: str) -> tuple[Tensor, ...]:
-    """Return the input of the network as one part, or as real and imaginary parts, ``[B, C, H, W]`` each."""
+    """Return the input of the network, ``[B, C, H, W]`` real or as a pair of real and imaginary parts."""
     if input_transform == "none":
         return (pixel_values,)
     if input_transform == "complex":

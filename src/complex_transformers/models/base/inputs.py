@@ -33,7 +33,8 @@ def check_text_inputs(
 ) -> None:
     """Raise unless ids ``[B, N]`` or embeddings ``[B, N, hidden_size]``, and a mask if any, have matching shapes."""
     if (input_ids is None) == (inputs_embeds is None):
-        raise ValueError("Pass exactly one of input_ids and inputs_embeds.")
+        found = "none" if input_ids is None else "both"
+        raise ValueError(f"exactly one of input_ids and inputs_embeds must be given, got {found}.")
     if inputs_embeds is not None and inputs_embeds.is_complex():
         raise TypeError(
             f"inputs_embeds must be real [real | imag] halves, got {inputs_embeds.dtype}. "
@@ -73,8 +74,8 @@ def check_mask(
         raise ValueError(f"{name} must be {layout} = {shape}{other}, got {tuple(attention_mask.shape)}.")
     elif attention_mask.is_floating_point() and shows_values(attention_mask) and bool((attention_mask < 0).any()):
         raise ValueError(
-            f"{name} {layout} must be 1 for tokens and 0 for padding, got {float(attention_mask.min())}. An additive "
-            "mask has 4 axes."
+            f"{name} {layout} must be 1 for tokens and 0 for padding, got {float(attention_mask.min())}. Use 4 "
+            "axes for an additive mask."
         )
 
 
@@ -99,7 +100,7 @@ def check_cache_batch(cache: Cache | None, batch: int) -> None:
         keys = getattr(layer, "keys", None)
         # Not len(keys), which would fix the batch size of an exported graph.
         if isinstance(keys, Tensor) and keys.dim() == 4 and keys.shape[0] != batch:
-            raise ValueError(f"cache must have the batch size {batch} of the input, got {keys.shape[0]}.")
+            raise ValueError(f"cache must have the batch size {batch}, got {keys.shape[0]}. Start with a new cache.")
 
 
 def padding_mask(attention_mask: Tensor | None) -> Tensor | None:

@@ -110,9 +110,7 @@ class CausalLanguageModel(ComplexPreTrainedModel, ComplexGenerationMixin):
     def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
         """Replace the projection to the whole vocabulary."""
         if self.has_narrow_tails:
-            raise ValueError(
-                f"div_value must be 1 to set output embeddings, got {self.config.div_value}. Replace lm_head instead."
-            )
+            raise ValueError(f"div_value must be 1 to set output embeddings, got {self.config.div_value}.")
         super().set_output_embeddings(new_embeddings)
 
     def _prepare_cache_for_generation(
@@ -153,8 +151,9 @@ class CausalLanguageModel(ComplexPreTrainedModel, ComplexGenerationMixin):
 def make_head(config: Any) -> Readout:
     """Return the LM head of a configuration: an adaptive softmax if it has cutoffs."""
     if not config.cutoffs:
-        size, words = config.head_size, config.vocab_size
-        return Readout(size, words, config.lm_readout, config.number_field, bias=config.lm_bias)
+        return Readout(
+            config.head_size, config.vocab_size, config.lm_readout, config.number_field, bias=config.lm_bias
+        )
     return AdaptiveReadout(
         config.head_size,
         config.vocab_size,

@@ -29,7 +29,7 @@ from ...nn import ComplexMultiheadAttention, NumberField, complex_attention, num
 from ...nn.attention.multi_head import ATTENTION_FUNCTIONS
 from .configuration import LayersConfig
 from .inputs import check_cache_batch, check_mask, check_text_inputs, padding_mask, without_padding
-from .packed_sequences import counted_from_one, text_numbers
+from .packed_sequences import counted_from_one, sequence_ids
 from .positions import token_positions
 from .pretrained import ComplexPreTrainedModel, added_mask
 from .text import TextModel
@@ -77,11 +77,11 @@ def attend_by_interface(
     if name == "flex_attention" and isinstance(attention_mask, Tensor):
         attention_mask = added_mask(attention_mask, query)
     if attention_mask is None and module.is_causal and 1 < length < key.shape[-2]:
-        # A static cache at its first tokens, for which Transformers creates no mask: the other places are empty.
+        # For the first tokens of a static cache Transformers creates no mask, so its unused slots are cut off.
         key, value = key[:, :, :length], value[:, :, :length]
     if (module.score, module.normalization) != ("real", "softmax"):
         name = attention_implementation_name(module.score, module.normalization)
-    elif name == "sdpa" and kwargs.get("softcap") is not None:  # which sdpa cannot compute
+    elif name == "sdpa" and kwargs.get("softcap") is not None:  # sdpa cannot compute it
         name = "eager"
     attend = ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager_attention)
     return attend(module, query, key, value, attention_mask, **kwargs)
@@ -350,7 +350,7 @@ class TransformerEncoder(TransformerStack, TextModel):
     def reads_positions(self, position_ids: Tensor, attention_mask: Tensor | None) -> bool:
         """Return whether positions have an effect: on the embedding, or as boundaries of packed sequences."""
         return super().reads_positions(position_ids, attention_mask) or (
-            text_numbers(position_ids, attention_mask) is not None
+            sequence_ids(position_ids, attention_mask) is not None
         )
 
     def encode(
@@ -362,13 +362,13 @@ class TransformerEncoder(TransformerStack, TextModel):
         separate packed sequences.
         """
         tokens = padding_mask(attention_mask)
-        texts = text_numbers(position_ids, attention_mask)
-        texts = None if texts is None else texts.expand(len(inputs_embeds), -1)
+        sequences = sequence_ids(position_ids, attention_mask)
+        sequences = None if sequences is None else sequences.expand(len(inputs_embeds), -1)
         score_mask = create_bidirectional_mask(
             config=self.config,
             inputs_embeds=inputs_embeds,
             attention_mask=attention_mask,
-            and_mask_function=None if texts is None else packed_sequence_mask_function(texts),
+            and_mask_function=None if sequences is None else packed_sequence_mask_function(sequences),
         )
         return self.run_layers(inputs_embeds, score_mask, tokens, **kwargs)
 
@@ -419,7 +419,7 @@ class TransformerDecoder(TransformerStack, TextModel):
             ValueError: no encoder states, empty input, shapes that do not match, ids outside the vocabulary.
         """
         if encoder_hidden_states is None:
-            raise ValueError("encoder_hidden_states must be given to a decoder with cross-attention, got None.")
+            raise ValueError("encoder_hidden_states must be the output of the encoder, got None.")
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         check_text_inputs(None, encoder_hidden_states, encoder_attention_mask, self.config.hidden_size)
         target = inputs_embeds if input_ids is None else input_ids

@@ -57,8 +57,8 @@ def classification_labels(labels: Tensor, logits: Tensor, config: PreTrainedConf
             outside [0, 1].
     """
     classes = logits.shape[-1]
-    several = "multi_label_classification" if labels.is_floating_point() else "single_label_classification"
-    problem = config.problem_type or ("regression" if classes == 1 else several)
+    default = "multi_label_classification" if labels.is_floating_point() else "single_label_classification"
+    problem = config.problem_type or ("regression" if classes == 1 else default)
     if problem == "single_label_classification":
         labels = check_labels(labels.squeeze(-1) if labels.dim() == 2 else labels, logits.shape[:1], classes)
         return labels, {"num_items_in_batch": label_count(labels)}
@@ -66,7 +66,7 @@ def classification_labels(labels: Tensor, logits: Tensor, config: PreTrainedConf
     if tuple(labels.shape) not in expected:
         raise ValueError(f"labels must have the shape {tuple(logits.shape)} of the logits, got {tuple(labels.shape)}.")
     if problem == "multi_label_classification" and shows_values(labels) and bool(((labels < 0) | (labels > 1)).any()):
-        raise ValueError(f"multi-label labels must lie in [0, 1], got {labels.min()} to {labels.max()}.")
+        raise ValueError(f"labels must lie in [0, 1] for {problem}, got {labels.min()} to {labels.max()}.")
     return (labels if labels.is_floating_point() else labels.to(logits.dtype)).view_as(logits), {}
 
 

@@ -7,11 +7,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .inputs import (
-    padding_mask,
-)
+from .inputs import padding_mask
 
-__all__ = ["check_one_text", "counted_from_one", "text_numbers"]
+__all__ = ["check_one_sequence", "counted_from_one", "sequence_ids"]
 
 
 def counted_from_one(position_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:
@@ -25,7 +23,7 @@ def counted_from_one(position_ids: Tensor | None, attention_mask: Tensor | None)
     return position_ids + first.any(-1, keepdim=True)
 
 
-def text_numbers(position_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:
+def sequence_ids(position_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:
     """Return the index of the packed sequence of every token, ``[B, N]``; None if every row is one sequence.
 
     A sequence starts where positions return to the first one of the row. With a mask a row is one sequence, as in
@@ -39,9 +37,9 @@ def text_numbers(position_ids: Tensor | None, attention_mask: Tensor | None) -> 
     return begins.cumsum(-1)
 
 
-def check_one_text(position_ids: Tensor | None, attention_mask: Tensor | None) -> None:
+def check_one_sequence(position_ids: Tensor | None, attention_mask: Tensor | None) -> None:
     """Raise if a row has several packed sequences, for heads with one output per row."""
-    if not torch.compiler.is_compiling() and text_numbers(position_ids, attention_mask) is not None:
+    if not torch.compiler.is_compiling() and sequence_ids(position_ids, attention_mask) is not None:
         raise ValueError(
             "This head gives one output per row, but position_ids restart within a row (packed sequences). "
             "Pad instead: one sequence per row."

@@ -31,17 +31,18 @@ def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_lengt
         return positions_from_mask(input_ids) + past_length
     if attention_mask.dim() == 2:
         return positions_from_mask(input_ids, attention_mask)[:, -input_ids.shape[1] :]
-    seen = (attention_mask if attention_mask.dtype == torch.bool else attention_mask > HIDDEN)[:, 0]
-    if shows_values(seen) and (seen.shape[1] != (count := input_ids.shape[1]) or seen.shape[2] < past_length + count):
+    visible = (attention_mask if attention_mask.dtype == torch.bool else attention_mask > HIDDEN)[:, 0]
+    count = input_ids.shape[1]
+    if shows_values(visible) and (visible.shape[1] != count or visible.shape[2] < past_length + count):
         raise ValueError(
             f"attention_mask must be [batch, 1, {count} new tokens, {int(past_length) + count} or more keys], got "
             f"{tuple(attention_mask.shape)}."
         )
-    keys = torch.arange(seen.shape[-1], device=seen.device)
-    own = past_length + torch.arange(seen.shape[-2], device=seen.device)
-    positions = (seen & (keys <= own.unsqueeze(-1))).sum(-1).clamp(min=1)
-    if shows_values(seen):
-        _check_windows(seen[:, 1:], own[1:], positions.diff())
+    keys = torch.arange(visible.shape[-1], device=visible.device)
+    queries = past_length + torch.arange(visible.shape[-2], device=visible.device)
+    positions = (visible & (keys <= queries.unsqueeze(-1))).sum(-1).clamp(min=1)
+    if shows_values(visible):
+        _check_windows(visible[:, 1:], queries[1:], positions.diff())
     return positions
 
 
@@ -69,10 +70,12 @@ def check_stream_positions(
     expected = token_positions(input_ids, attention_mask, past_length) - 1
     differs = position_ids != expected
     mask = padding_mask(attention_mask)
-    if bool((differs if mask is None else differs & mask[:, -input_ids.shape[1] :]).any()):
+    wrong = differs if mask is None else differs & mask[:, -input_ids.shape[1] :]
+    if bool(wrong.any()):
+        found, right = (int(ids.expand_as(wrong)[wrong][0]) for ids in (position_ids, expected))
         raise ValueError(
-            "position_ids must be 0, 1, 2, ... along a stream, without restarts. Leave them out, and pad instead of "
-            "packing sequences."
+            f"position_ids must count the tokens of a stream from 0, got {found} instead of {right}. Leave them out; "
+            "pad instead of packing sequences."
         )
 
 
@@ -81,10 +84,19 @@ def periodic(positions: Tensor, period: int | None) -> Tensor:
     return positions if period is None else (positions - 1) % period + 1
 
 
-def _check_windows(seen: Tensor, own: Tensor, steps: Tensor) -> None:
-    """Raise if a token attends to itself and its predecessor, but not to all keys of its predecessor."""
-    near = [seen.gather(-1, at.view(1, -1, 1).expand(len(seen), -1, 1)).squeeze(-1) for at in (own, own - 1)]
-    if bool((near[0] & near[1] & (steps != 1)).any()):
+def _check_windows(visible: Tensor, queries: Tensor, steps: Tensor) -> None:
+    """Raise if a token attends to itself and its predecessor, but not to all keys of its predecessor.
+
+    Args:
+        visible: ``[B, T, keys]``, the keys that each token attends to.
+        queries: ``[T]``, the index of each token among the keys.
+        steps: ``[B, T]``, the difference of its position to the position before.
+    """
+    to_itself, to_predecessor = (
+        visible.gather(-1, index.view(1, -1, 1).expand(len(visible), -1, 1)).squeeze(-1)
+        for index in (queries, queries - 1)
+    )
+    if bool((to_itself & to_predecessor & (steps != 1)).any()):
         raise ValueError(
             "attention_mask must not be a sliding window, since positions count visible keys. Let a token attend to "
             "all earlier tokens of its sequence."

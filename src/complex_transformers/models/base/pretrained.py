@@ -36,8 +36,8 @@ class ComplexPreTrainedModel(PreTrainedModel):
     _supports_sdpa = True
     _supports_attention_backend = True
     _can_compile_fullgraph = True
-    # Phases of bf16 frequencies would be off by whole turns after a few hundred positions; the rounded covariance of
-    # related parts has no inverse root.
+    # With frequencies in bfloat16, phases would be off by whole rotations after a few hundred positions, and a rounded
+    # running covariance may have no inverse root.
     _keep_in_fp32_modules_strict = {"frequency", "phase", "damping", "log_modulus", "running_mean", "running_var"}
 
     @classmethod
@@ -90,7 +90,7 @@ class ComplexPreTrainedModel(PreTrainedModel):
         if self._supports_flex_attn and given != ("real", "softmax"):
             raise ValueError(
                 "attn_implementation='flex_attention' needs attention_score='real' and "
-                f"attention_normalization='softmax', got {given[0]!r} and {given[1]!r}."
+                f"attention_normalization='softmax', got {given[0]!r} and {given[1]!r}. Use 'eager'."
             )
         return super()._flex_attn_can_dispatch(is_init_check)
 
@@ -117,10 +117,10 @@ class ComplexPreTrainedModel(PreTrainedModel):
         Errors refer to the labels as ``name``.
         """
         labels = check_labels(labels, logits.shape[:-1], logits.shape[-1], name).to(logits.device).contiguous()
-        own = {"vocab_size": logits.shape[-1], "config": self.config}
-        own["num_items_in_batch"] = label_count(labels, num_items_in_batch)
-        own.update({name: labels for name in kwargs if name == "shift_labels"})  # then these are the labels
-        return self.loss_function(logits=logits, labels=labels, **{**kwargs, **own})
+        options = {"vocab_size": logits.shape[-1], "config": self.config}
+        options["num_items_in_batch"] = label_count(labels, num_items_in_batch)
+        options.update({name: labels for name in kwargs if name == "shift_labels"})  # the checked labels replace them
+        return self.loss_function(logits=logits, labels=labels, **{**kwargs, **options})
 
     def classification_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of ``config.problem_type`` for logits ``[B, K]``; 0 if all labels are -100."""

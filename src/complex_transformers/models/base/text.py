@@ -29,7 +29,7 @@ from ...nn import (
 from ...nn.embedding import TableEmbedding
 from .configuration import ComplexConfig, TextConfig
 from .inputs import check_mask, check_position_ids, check_text_inputs, padding_mask, without_padding
-from .packed_sequences import check_one_text
+from .packed_sequences import check_one_sequence
 from .positions import packed_positions
 from .pretrained import ComplexPreTrainedModel
 
@@ -98,14 +98,12 @@ class TextModel(ComplexPreTrainedModel):
         check_text_inputs(input_ids, inputs_embeds, attention_mask, self.config.hidden_size)
         if inputs_embeds is not None:
             if position_ids is not None:
-                raise ValueError("position_ids must be None with inputs_embeds, which already contain positions.")
+                raise ValueError("position_ids must be None with inputs_embeds (positions included), got a tensor.")
             return without_padding(inputs_embeds, attention_mask)
         assert input_ids is not None
         check_position_ids(position_ids, tuple(input_ids.shape))
         if position_ids is not None and not self.reads_positions(position_ids, attention_mask):
-            raise ValueError(
-                f"position_ids must be None for embedding_type={self.config.embedding_type!r}, which has no positions."
-            )
+            raise ValueError(f"position_ids must be None for {self.config.embedding_type!r} embeddings, got a tensor.")
         inputs_embeds = self.embed_tokens(input_ids, position_ids=position_ids, attention_mask=attention_mask)
         return without_padding(inputs_embeds, attention_mask)
 
@@ -169,7 +167,7 @@ def run_text_model(
     position_ids = packed_positions(position_ids, tokens, **kwargs)
     outputs = model(input_ids, attention_mask, position_ids, inputs_embeds=inputs_embeds, return_dict=True, **kwargs)
     if one_sequence_per_row:
-        check_one_text(position_ids, attention_mask)
+        check_one_sequence(position_ids, attention_mask)
     return outputs
 
 

@@ -90,11 +90,7 @@ class ComplexConvNetConfig(ImageConfig):
             if len(pair(value)) != 2 or min(pair(value)) < 1:
                 raise ValueError(f"{name} must be a positive integer or [height, width], got {value}.")
         if min(self.feature_shape[1:]) < 1:
-            layers = self.num_hidden_layers
-            raise ValueError(
-                f"image_size must be larger for {layers} layers, got {self.image_size}. Use larger images or fewer "
-                "layers."
-            )
+            raise ValueError(f"image_size must be larger for {self.num_hidden_layers} layers, got {self.image_size}.")
 
     def validate_names(self) -> None:
         """Validate named choices and their combination with the number field."""
@@ -105,7 +101,7 @@ class ComplexConvNetConfig(ImageConfig):
         needed = {("pooling", "max_value"): "real", ("norm_type", "whitening"): "complex"}
         for (name, value), field in {**needed, ("imaginary_input", "learned"): "complex"}.items():
             if getattr(self, name) == value and self.number_field != field:
-                raise ValueError(f"{name}={value!r} needs number_field={field!r}, got {self.number_field!r}.")
+                raise ValueError(f"number_field must be {field!r} with {name}={value!r}, got {self.number_field!r}.")
 
 
 def pair(size: int | list[int] | tuple[int, ...]) -> tuple[int, ...]:

@@ -198,7 +198,9 @@ class ComplexLlamaConfig(TextConfig):
         if isinstance(self.qk_norm, str):
             check_choice("qk_norm", self.qk_norm, ("all_heads",), ", or True or False")
         if self.attn_logit_softcapping is not None and self.attention_normalization == "split_softmax":
-            raise ValueError("attn_logit_softcapping needs attention_normalization='softmax', got 'split_softmax'.")
+            raise ValueError(
+                "attention_normalization must be 'softmax' with attn_logit_softcapping, got 'split_softmax'."
+            )
         check_attention(self.attention_score, self.attention_normalization, self.number_field)
         if self.embedding_type != (follows := self.default_of("embedding_type")):
             raise ValueError(
@@ -213,11 +215,9 @@ class ComplexLlamaConfig(TextConfig):
             check_choice("layer_types", layer_type, LAYER_TYPES)
         check_positive_field(self, "sliding_window")
         if "sliding_attention" in self.layer_types and self.sliding_window is None:
-            raise ValueError("sliding_window must be set for layer_types with 'sliding_attention', got None.")
+            raise ValueError("sliding_window must be positive for layer_types with 'sliding_attention', got None.")
         if (rotates := self.no_rope_layers) is not None and len(rotates) < self.num_hidden_layers:
-            raise ValueError(
-                f"no_rope_layers must have {self.num_hidden_layers} entries, one per layer, got {rotates}."
-            )
+            raise ValueError(f"no_rope_layers must have {self.num_hidden_layers} entries, got {rotates}.")
 
     def rope_parameters_of(self, layer_type: str) -> dict[str, Any]:
         """Return the rotary parameters of the layers of one type."""
@@ -235,6 +235,6 @@ class ComplexLlamaConfig(TextConfig):
             is_plain = rope_type == "default" and parameters.get("partial_rotary_factor", 1.0) == 1.0
             if self.position_type == "rotary_word" and (not is_plain or parameters is not self.rope_parameters):
                 raise ValueError(
-                    f"rope_type must be 'default' in all layers for position_type='rotary_word', got "
-                    f"{self.rope_parameters}."
+                    "rope_parameters must have rope_type='default', no partial_rotary_factor and no layer types for "
+                    f"position_type='rotary_word', got {self.rope_parameters}."
                 )

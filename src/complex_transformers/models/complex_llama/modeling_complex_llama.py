@@ -209,7 +209,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
         else:
             inputs_embeds = finite_padding(inputs_embeds, attention_mask)
-        # Not the new cache: with a cache Transformers does not separate packed sequences.
+        # Without the new cache, since with any cache Transformers does not separate packed sequences.
         masks = self.score_masks(inputs_embeds, attention_mask, given_cache, position_ids)
         factors = self.factors(input_ids, positions, inputs_embeds.dtype)
         rotates = self.config.no_rope_layers or [1] * len(self.layers)
@@ -255,7 +255,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         elif not isinstance(self.rotary, RotaryWordPositions):
             common = self.rotary(positions, dtype)
         elif input_ids is None:
-            raise ValueError("position_type='rotary_word' needs input_ids, got inputs_embeds.")
+            raise ValueError("input_ids must be given with position_type='rotary_word', got inputs_embeds.")
         else:
             common = self.rotary(input_ids, positions, dtype)
         return dict.fromkeys(types, common)

@@ -152,4 +152,7 @@ class ComplexMemoryNetworkConfig(ComplexConfig):
                 f"{self.vocab_size}, without pad_token_id, got {ids}. Use MemoryProcessor.answer_words."
             )
         if self.variant == "word_memory" or self.sentence_encoding == "complex_order":
-            raise ValueError(f"answer_token_ids must be None with {self.variant!r} and {self.sentence_encoding!r}.")
+            raise ValueError(
+                f"answer_token_ids must be None with variant={self.variant!r} and sentence_encoding="
+                f"{self.sentence_encoding!r}, got {ids}."
+            )

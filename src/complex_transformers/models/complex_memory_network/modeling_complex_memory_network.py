@@ -131,13 +131,13 @@ class SentenceMemory(nn.Module):
 
     def forward(self, story: Tensor, mask: Tensor, question: Tensor, question_mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return the last state ``[B, d]`` and the weights ``[B, num_hops, M]``."""
-        told, size = mask.any(-1), self.config.memory_size
+        is_sentence, size = mask.any(-1), self.config.memory_size
         if story.shape[1] > size:
             # An exported graph cannot depend on how many sentences are padding.
-            count = story.shape[1] if is_exporting() else int(told.sum(1).max())
+            count = story.shape[1] if is_exporting() else int(is_sentence.sum(1).max())
             if count > size:
                 raise ValueError(f"input_ids must have at most memory_size={size} sentences, got {count}. Truncate.")
-        ages = self.ages(told)
+        ages = self.ages(is_sentence)
         has_places = self.config.sentence_encoding == "position"
         dtype = torch.promote_types(next(self.tables.parameters()).dtype, torch.float32)
         state = self.tables[0](question, question_mask, word_factors(question_mask, has_places, dtype))
@@ -150,15 +150,18 @@ class SentenceMemory(nn.Module):
                     vectors = self.tables[table](story, mask, factors)
                     sentences[table] = self.times[str(table)](vectors, ages) if self.times else vectors
             keys, values = (sentences[table] for table in self.config.tables_of(hop))
-            state, looked_at = self.hops[min(hop, len(self.hops) - 1)](state, keys, values, told)
-            weights.append(looked_at)
+            state, hop_weights = self.hops[min(hop, len(self.hops) - 1)](state, keys, values, is_sentence)
+            weights.append(hop_weights)
         return state, torch.stack(weights, dim=1)
 
-    def ages(self, told: Tensor) -> Tensor:
-        """Return the age of every sentence, ``[B, M]``: 1 for the last one; ``time_noise`` makes some older."""
-        steps = told.long()
+    def ages(self, mask: Tensor) -> Tensor:
+        """Return the age of every sentence, ``[B, M]``: 1 for the last one; ``time_noise`` makes some older.
+
+        ``mask [B, M]`` is false for sentences of padding.
+        """
+        steps = mask.long()
         if self.training and self.config.time_noise:
-            steps = steps + (torch.rand(told.shape, device=told.device) < self.config.time_noise) * steps
+            steps = steps + (torch.rand(mask.shape, device=mask.device) < self.config.time_noise) * steps
         return steps.flip(-1).cumsum(-1).flip(-1)
 
 
@@ -199,8 +202,8 @@ class WordMemory(nn.Module):
 
     def forward(self, story: Tensor, mask: Tensor, question: Tensor, question_mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return the last state ``[B, m]`` and the weights ``[B, Q, S]``."""
-        story, mask = self.filled_up("story", story, mask)
-        question, question_mask = self.filled_up("question", question, question_mask)
+        story, mask = self.pad_left("story", story, mask)
+        question, question_mask = self.pad_left("question", question, question_mask)
         words = self.embed(1, question, question_mask)
         first, second = (self.embed(table, story, mask) for table in (0, 2))
         weights = self.weights(first, words)
@@ -215,22 +218,22 @@ class WordMemory(nn.Module):
     def weights(self, story: Tensor, question: Tensor) -> Tensor:
         """Compute the real attention weights P ``[B, S, Q]``."""
         with torch.autocast(story.device.type, enabled=False):  # scores can exceed the range of float16
-            words, asked = CF.wide(story), CF.wide(question)
+            wide_story, wide_question = CF.wide(story), CF.wide(question)
             if self.numbers.num_parts == 1:
-                scores = words @ asked.mT
+                scores = wide_story @ wide_question.mT
             else:
-                scores = CF.squared_modulus(CF.join(*complex_scores(words, asked)))
+                scores = CF.squared_modulus(CF.join(*complex_scores(wide_story, wide_question)))
         return torch.softmax(scores, dim=-1 if self.config.softmax_axis == "question" else -2).to(story.dtype)
 
     def embed(self, table: int, ids: Tensor, mask: Tensor) -> Tensor:
         """Embed ids with one of the tables; padding gives zeros."""
         return self.dropout(without_padding(self.tables[table](ids), mask))
 
-    def filled_up(self, name: str, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def pad_left(self, name: str, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Pad ids ``[B, N]`` on the left to ``story_length`` or ``question_length``; also return their mask."""
         length = getattr(self.config, f"{name}_length")
         if not is_exporting() and ids.shape[1] > length and (count := int(mask.sum(1).max())) > length:
-            raise ValueError(f"{name} must have at most {name}_length={length} words, got {count}. Truncate it.")
+            raise ValueError(f"{name} must have at most {name}_length={length} words, got {count}. Shorten it.")
         order, _ = real_first(~mask, 1)  # padding first
         words, mask = (nn.functional.pad(part.gather(1, order), (length, 0)) for part in (ids, mask))
         return words[:, -length:], mask[:, -length:]
@@ -296,13 +299,13 @@ class ComplexMemoryNetworkModel(ClassicPreTrainedModel):
             ValueError: no question, wrong shapes, ids outside the vocabulary, a story longer than the memory.
         """
         if question_ids is None:
-            raise ValueError("question_ids must be [batch, words], got None.")
-        words = self.config.vocab_size
-        mask = word_mask("input", input_ids, attention_mask, self.memory.axes, words)
-        asked = word_mask("question", question_ids, question_mask, "batch, words", words)
+            raise ValueError("question_ids must be [batch, words], got None. Use MemoryProcessor.")
+        size = self.config.vocab_size
+        mask = word_mask("input", input_ids, attention_mask, self.memory.axes, size)
+        question_mask = word_mask("question", question_ids, question_mask, "batch, words", size)
         if input_ids.shape[0] != question_ids.shape[0]:
             raise ValueError(f"question_ids must have batch size {len(input_ids)}, got {len(question_ids)}.")
-        state, weights = self.memory(input_ids, mask, question_ids, asked)
+        state, weights = self.memory(input_ids, mask, question_ids, question_mask)
         return MemoryNetworkOutput(last_hidden_state=state, pooler_output=state, memory_weights=weights)
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from transformers import AddedToken, BatchEncoding, PreTrainedTokenizerFast, ProcessorMixin
 
 from ...nn.checks import check_choice, check_positive
-from ..base.hub import ReaderHubMixin
+from ..base.hub import ProcessorHubMixin
 from .configuration_complex_memory_network import VARIANTS
 
 __all__ = ["MemoryProcessor"]
@@ -22,7 +22,7 @@ Story: TypeAlias = str | Sequence[str]
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
-class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
+class MemoryProcessor(ProcessorHubMixin, ProcessorMixin):
     """Processor that tokenizes stories and questions for ``ComplexMemoryNetworkModel``.
 
     Args:
@@ -57,7 +57,7 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
             raise ValueError(f"story_length and question_length must be set for variant='word_memory', got {lengths}.")
         check_positive(memory_size=memory_size, story_length=lengths[0] or 1, question_length=lengths[1] or 1)
         if tokenizer.pad_token_id is None:
-            raise ValueError("tokenizer must have a pad_token, got None.")
+            raise ValueError("tokenizer must have a pad_token, got None. Use build_tokenizer.")
         self.variant, self.memory_size = variant, memory_size
         self.story_length, self.question_length = lengths
 
@@ -97,7 +97,7 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
         questions = [question] if single else list(question)
         stories: list[Any] = [story] if single or isinstance(story, str) else list(story)
         if len(stories) != len(questions):
-            raise ValueError(f"story must hold one story per question, got {len(stories)} for {len(questions)}.")
+            raise ValueError(f"story must have one entry per question, got {len(stories)} for {len(questions)}.")
         features = []
         for number, pair in enumerate(zip(stories, questions, strict=True)):
             name = "" if single else f" {number}"
@@ -123,7 +123,7 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
             # At least one sentence of one token: the model treats an empty story as padding.
             count, size = max(1, *map(len, stories)), max([1, *(len(words) for story in stories for words in story)])
             full = [[*story, *[[]] * (count - len(story))] for story in stories]
-            rows = [[self._filled(words, size) for words in story] for story in full]
+            rows = [[self._padded(words, size) for words in story] for story in full]
             batch["input_ids"] = [[ids for ids, _ in row] for row in rows]
             batch["attention_mask"] = [[mask for _, mask in row] for row in rows]
         else:
@@ -177,10 +177,10 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
 
     def _add(self, batch: dict[str, Any], name: str, mask_name: str, texts: list[list[int]]) -> None:
         size = max(1, *map(len, texts))
-        rows = [self._filled(words, size) for words in texts]
+        rows = [self._padded(words, size) for words in texts]
         batch[name], batch[mask_name] = [ids for ids, _ in rows], [mask for _, mask in rows]
 
-    def _filled(self, words: Sequence[int], size: int) -> tuple[list[int], list[int]]:
+    def _padded(self, words: Sequence[int], size: int) -> tuple[list[int], list[int]]:
         """Pad ids on the right; also return their mask."""
         rest = size - len(words)
         return [*words, *[self.tokenizer.pad_token_id] * rest], [1] * len(words) + [0] * rest

@@ -30,7 +30,7 @@ from ..base.layers import (
     make_norm,
 )
 from ..base.loss import check_labels, smoothed_cross_entropy
-from ..base.packed_sequences import check_one_text
+from ..base.packed_sequences import check_one_sequence
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import SequenceClassifier, classification_head, run_text_model
 from .configuration_complex_order import ComplexOrderConfig
@@ -144,7 +144,7 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
         hidden_states = self.encode(inputs_embeds, attention_mask, position_ids, **kwargs)
         if self.pooler is None:
             return BaseModelOutput(last_hidden_state=hidden_states)
-        check_one_text(position_ids, attention_mask)
+        check_one_sequence(position_ids, attention_mask)
         return BaseModelOutputWithPooling(
             last_hidden_state=hidden_states, pooler_output=self.pooler(hidden_states, tokens)
         )
@@ -326,7 +326,7 @@ class ComplexOrderForQuestionAnswering(ComplexOrderPreTrainedModel):
             logits = logits.masked_fill(~tokens.unsqueeze(-1), -1e4)
         start_logits, end_logits = logits.unbind(-1)
         if (start_positions is None) != (end_positions is None):
-            raise ValueError("start_positions and end_positions must be given together. Pass both or neither.")
+            raise ValueError("start_positions and end_positions must be given together, got only one.")
         loss = None
         if start_positions is not None and end_positions is not None:
             start_loss = span_loss(start_logits, start_positions, "start_positions")

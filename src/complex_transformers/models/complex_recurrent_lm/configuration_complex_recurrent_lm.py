@@ -145,9 +145,10 @@ class ComplexRecurrentLMConfig(TextConfig):
         check_cell(self.rnn_type, self.gate, self.state_activation, self.number_field)
         for name, values in {"word_parts": ("real",), "transform": ("fourier", "z")}.items():
             if self.number_field == "real" and (value := getattr(self, name)) in values:
-                raise ValueError(f"{name}={value!r} needs number_field='complex', got 'real'.")
+                raise ValueError(f"number_field must be 'complex' with {name}={value!r}, got 'real'.")
 
     def validate_stream(self) -> None:
+        """Raise unless the position period and the adaptive softmax fit the embedding and the head."""
         check_stream(self)
 
     def validate_places(self) -> None:
@@ -161,6 +162,7 @@ class ComplexRecurrentLMConfig(TextConfig):
     def _validate_tying(self) -> None:
         super()._validate_tying()
         if self.word_parts == "real" or self.head_size != self.hidden_size:
-            needed = f"word_parts='both' and hidden_size={self.head_size}"
-            found = f"{self.word_parts!r} and {self.hidden_size}"
-            raise ValueError(f"tie_word_embeddings=True needs {needed}, got {found}.")
+            raise ValueError(
+                f"word_parts must be 'both' and hidden_size {self.head_size} with tie_word_embeddings=True, got "
+                f"{self.word_parts!r} and {self.hidden_size}."
+            )

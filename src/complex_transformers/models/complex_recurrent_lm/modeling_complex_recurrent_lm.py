@@ -201,12 +201,12 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
         if cache is None:
             return
         if not isinstance(cache, RecurrentCache):
-            raise TypeError(f"cache must be a RecurrentCache, got {type(cache).__name__}.")
+            raise TypeError(f"cache must be a RecurrentCache, got {type(cache).__name__}. Leave it out.")
         sizes = self.config.state_sizes if cache.get_seq_length() else [{}] * self.config.num_hidden_layers
         if (found := [stored_sizes(layer.states) for layer in cache.layers]) != sizes:
-            raise ValueError(f"cache must hold states {sizes}, got {found}. Start with a new cache.")
+            raise ValueError(f"cache must have states of sizes {sizes}, got {found}. Start with a new cache.")
         if wrong := {len(state) for layer in cache.layers for state in layer.states.values()} - {batch}:
-            raise ValueError(f"cache must hold {batch} sequences, got {min(wrong)}. Start with a new cache.")
+            raise ValueError(f"cache must have the batch size {batch}, got {min(wrong)}. Start with a new cache.")
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor | None, mask: Tensor | None, past_length: int) -> Tensor:
         """Embed tokens at their positions in the stream, or in this call with ``position_length="sentence"``."""
@@ -259,7 +259,7 @@ class ComplexRecurrentLMForCausalLM(ComplexRecurrentLMPreTrainedModel, CausalLan
         """
         if self.config.reads_ahead:
             raise ValueError(
-                f"generate() needs a causal model, got transform={self.config.transform!r} and position_length="
+                f"model must be causal for generate(), got transform={self.config.transform!r} and position_length="
                 f"{self.config.position_length!r}. Use transform='causal_z' or an integer position_length."
             )
         return super().generate(*args, **kwargs)

@@ -10,7 +10,7 @@ from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import can_return_tuple
 
 from ...nn import Readout
-from ..base.encoder_decoder import EncoderDecoderModel, WritingHead
+from ..base.encoder_decoder import EncoderDecoderModel, Seq2SeqHead
 from ..base.generation import ComplexGenerationMixin
 from ..base.layers import TransformerDecoder, TransformerEncoder
 from ..base.pretrained import ComplexPreTrainedModel
@@ -86,7 +86,7 @@ class ComplexSeq2SeqModel(EncoderDecoderModel, ComplexSeq2SeqPreTrainedModel):
         return self.encode_and_decode(source, target, encoder_outputs, **kwargs)
 
 
-class ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqPreTrainedModel, WritingHead, ComplexGenerationMixin):
+class ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqPreTrainedModel, Seq2SeqHead, ComplexGenerationMixin):
     """Encoder and decoder with an LM head, ``config.lm_readout``, and ``generate()``."""
 
     def __init__(self, config: ComplexSeq2SeqConfig) -> None:
@@ -134,4 +134,4 @@ class ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqPreTrainedModel, Writ
         )
         logits = self.lm_head(outputs.last_hidden_state)
         loss = None if labels is None else self.smoothed_loss(logits, labels, kwargs.get("num_items_in_batch"))
-        return self.written(outputs, loss, logits)
+        return self.head_output(outputs, loss, logits)

@@ -78,6 +78,7 @@ class ComplexTransfoXLConfig(LayersConfig, TextConfig):
         check_relative_attention(self.attention_normalization)
 
     def validate_memory(self) -> None:
+        """Raise unless memory and distances are positive and the options of the stream fit together."""
         check_positive_field(self, "mem_len", "clamp_len")
         check_stream(self)
 

@@ -148,9 +148,9 @@ class ComplexTransfoXLModel(TransformerStack, TextModel, ComplexTransfoXLPreTrai
         )
         relative = self.dropout(relative)
         hidden_states = self.dropout(inputs_embeds)
-        written = self.written_once(cache)
+        layer_cache = self.written_once(cache)
         for layer in self.layers:
-            hidden_states = layer(hidden_states, mask, positions=relative, cache=written, **kwargs)
+            hidden_states = layer(hidden_states, mask, positions=relative, cache=layer_cache, **kwargs)
         hidden_states = self.last_norm(hidden_states)
         return BaseModelOutputWithPast(last_hidden_state=self.dropout(hidden_states), cache=cache)
 
@@ -163,7 +163,7 @@ class ComplexTransfoXLModel(TransformerStack, TextModel, ComplexTransfoXLPreTrai
         return cache
 
     def written_once(self, cache: Cache | None) -> Cache | None:
-        """Return the memory for the layers, which gradient checkpointing computes twice."""
+        """Return the cache for the layers: gradient checkpointing computes them twice, but must extend it once."""
         if cache is None or not (self.gradient_checkpointing and self.training):
             return cache
         if not isinstance(cache, MemoryCache):

@@ -191,9 +191,9 @@ class SpectralTransformerConfig(LayersConfig):
         if self.tie_word_embeddings:
             raise ValueError("tie_word_embeddings must be False, got True. Set it in decoder={...}.")
         for name in ("hidden_size", "number_field"):
-            own = getattr(self, name)
-            if self.decoder is not None and getattr(self.decoder, name) != own:
-                raise ValueError(f"{name} of decoder must be {own!r}, got {getattr(self.decoder, name)!r}.")
+            expected = getattr(self, name)
+            if self.decoder is not None and (found := getattr(self.decoder, name)) != expected:
+                raise ValueError(f"{name} of decoder must be {expected!r}, got {found!r}.")
 
     def validate_names(self) -> None:
         """Validate named choices and their combination with the number field."""
@@ -206,12 +206,12 @@ class SpectralTransformerConfig(LayersConfig):
         if self.variant == "spectral_scaled" and self.number_field != "real":
             raise ValueError("number_field must be 'real' for variant='spectral_scaled', got 'complex'. Leave it out.")
         if self.number_field == "real" and self.variant == "fully_spectral" and self.position_phase == "rotate":
-            raise ValueError("position_phase='rotate' needs number_field='complex', got 'real'. Use 'add' or 'none'.")
+            raise ValueError("position_phase must be 'add' or 'none' with number_field='real', got 'rotate'.")
 
     def validate_features(self) -> None:
         """Validate that complex features have halves and that unprojected features fit the hidden size."""
         if self.number_field == "complex" and self.feature_size % 2:
-            raise ValueError(f"feature_size must be even ([real | imag] halves of bins), got {self.feature_size}.")
+            raise ValueError(f"feature_size must be even ([real | imag] halves), got {self.feature_size}.")
         if not self.input_projection and self.hidden_size != self.pooled_size:
             raise ValueError(f"hidden_size must be {self.pooled_size} without projection, got {self.hidden_size}.")
 

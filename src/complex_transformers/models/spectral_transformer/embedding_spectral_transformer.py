@@ -114,6 +114,6 @@ def _fill(rows: Tensor, pool: nn.Module) -> tuple[Tensor, Tensor]:
     """Append zeros to ``[B, C, N]`` so that windows cover every step; also return the mask of the real steps."""
     (size,), (stride,) = pool.kernel_size, pool.stride  # type: ignore[misc]
     steps = rows.shape[-1]
-    # Pooling drops an incomplete last window. The padding is the same for any N, so that exported graphs stay dynamic.
+    # Pooling would drop an incomplete last window. One padding for any N keeps exported graphs dynamic.
     filled = F.pad(rows, (0, max(stride - 1, size - steps)))
     return filled, torch.arange(filled.shape[-1], device=rows.device).lt(steps).expand(rows.shape[0], -1)

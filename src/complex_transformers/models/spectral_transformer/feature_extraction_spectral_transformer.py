@@ -17,7 +17,7 @@ from transformers.audio_utils import mel_filter_bank
 from ...nn import dct, frame, make_window, modulus, scale, short_time_dft, squared_modulus
 from ...nn.checks import check_choice, check_positive
 from ...nn.short_time import WINDOWS
-from ..base.hub import ReaderHubMixin
+from ..base.hub import ProcessorHubMixin
 
 __all__ = ["COMPRESSIONS", "FEATURE_TYPES", "SpectralFeatureExtractor"]
 
@@ -25,11 +25,11 @@ FEATURE_TYPES = ("spectrum", "modulus", "phase", "frames", "log_mel", "mfcc")
 COMPRESSIONS = ("none", "log")
 # Integer sample format -> its zero level and its full scale.
 _INTEGERS = {"int16": (0, 2**15), "int32": (0, 2**31), "uint8": (2**7, 2**7)}
-# Squared bins of such samples are finite in float32. As a Python float it would become infinite beside float16.
+# Squared bins of samples up to this are finite in float32. A Python float would become infinite beside float16.
 _LARGEST = np.float64(1e15)
 
 
-class SpectralFeatureExtractor(ReaderHubMixin, SequenceFeatureExtractor):
+class SpectralFeatureExtractor(ProcessorHubMixin, SequenceFeatureExtractor):
     """Short-time spectra, frames or mel features of waveforms (thesis, sections 5.2.1 and 5.4).
 
     A waveform is normalized to zero mean and unit variance, cut into frames (the last one zero-padded), windowed and

@@ -18,7 +18,7 @@ from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import Readout, SpectralScaledAttention, number_field
 from ...nn.attention.multi_head import HeadedAttention
-from ..base.encoder_decoder import WritingHead, as_encoder_output, join_outputs
+from ..base.encoder_decoder import Seq2SeqHead, as_encoder_output, join_outputs
 from ..base.generation import ComplexGenerationMixin
 from ..base.layers import EncoderLayer, TransformerStack, attend_by_interface
 from ..base.loss import check_labels
@@ -260,8 +260,11 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         needed = frames_needed(labels, self.config.pad_token_id)
         if (short := (needed > lengths).nonzero().flatten()).numel():
             row = int(short[0])
-            found = f"{int(lengths[row])} frames, need {int(needed[row])}"
-            raise ValueError(f"labels of row {row} are too long: got {found}. Drop it or set ctc_zero_infinity=True.")
+            found = f"labels that need {int(needed[row])}"
+            raise ValueError(
+                f"labels of row {row} must fit into {int(lengths[row])} frames, got {found}. Drop the clip or set "
+                "ctc_zero_infinity=True."
+            )
 
 
 def frames_needed(labels: Tensor, blank_token_id: int | None) -> Tensor:
@@ -272,7 +275,7 @@ def frames_needed(labels: Tensor, blank_token_id: int | None) -> Tensor:
 
 
 class SpectralTransformerForConditionalGeneration(
-    SpectralTransformerPreTrainedModel, WritingHead, ComplexGenerationMixin
+    SpectralTransformerPreTrainedModel, Seq2SeqHead, ComplexGenerationMixin
 ):
     """Spectral Transformer encoder with the decoder and LM head of ``ComplexSeq2Seq``, and ``generate()``.
 
@@ -304,7 +307,7 @@ class SpectralTransformerForConditionalGeneration(
         self.decoder.embed_tokens = value  # type: ignore[assignment]
 
     @property
-    def writing_config(self) -> ComplexSeq2SeqConfig:
+    def decoder_config(self) -> ComplexSeq2SeqConfig:
         """The configuration of the decoder."""
         return self.config.decoder
 
@@ -362,4 +365,4 @@ class SpectralTransformerForConditionalGeneration(
         )
         logits = self.lm_head(target.last_hidden_state)
         loss = None if labels is None else self.smoothed_loss(logits, labels, kwargs.get("num_items_in_batch"))
-        return self.written(join_outputs(source, target), loss, logits)
+        return self.head_output(join_outputs(source, target), loss, logits)

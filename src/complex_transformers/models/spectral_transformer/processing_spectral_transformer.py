@@ -13,7 +13,7 @@ from transformers import BatchFeature, PreTrainedTokenizerBase, ProcessorMixin
 from transformers.processing_utils import ProcessingKwargs, Unpack
 from transformers.utils import cached_file
 
-from ..base.hub import ReaderHubMixin
+from ..base.hub import ProcessorHubMixin
 from .feature_extraction_spectral_transformer import SpectralFeatureExtractor
 
 __all__ = ["SpectralTransformerProcessor", "unknown_symbols"]
@@ -24,7 +24,7 @@ _TEXT = {*_LENGTHS, "add_special_tokens"}
 _ACCESS = ("cache_dir", "force_download", "local_files_only", "token", "revision", "subfolder")
 
 
-class SpectralTransformerProcessor(ReaderHubMixin, ProcessorMixin):
+class SpectralTransformerProcessor(ProcessorHubMixin, ProcessorMixin):
     """Converts audio to ``input_features`` and text to ``labels``; ``pad`` collates both, labels with -100.
 
     Args:
@@ -83,7 +83,7 @@ class SpectralTransformerProcessor(ReaderHubMixin, ProcessorMixin):
                 also ``SpectralFeatureExtractor``.
         """
         if audio is None and text is None:
-            raise ValueError("audio or text must be given, got None.")
+            raise ValueError("audio or text must be given, got neither.")
         batch = BatchFeature()
         if audio is not None:  # Transformers would truncate and pad audio by the settings of the tokenizer
             options = self._merge_kwargs(self.valid_processor_kwargs, **kwargs)["audio_kwargs"]
@@ -107,7 +107,7 @@ class SpectralTransformerProcessor(ReaderHubMixin, ProcessorMixin):
         for row, text in enumerate(texts):
             if unknown := unknown_symbols(self.tokenizer, text):
                 raise ValueError(f"text {row} must have known characters, got {unknown}. Replace or drop it.")
-        # Labels of a decoder are padded on the right, whatever the padding side of its tokenizer.
+        # A decoder needs its labels padded on the right, whatever the padding side of the tokenizer.
         encoded = self.tokenizer(texts, **{**options, "return_attention_mask": True, "padding_side": "right"})
         for row, (text, seen) in enumerate(zip(texts, encoded["attention_mask"], strict=True)):
             if not any(seen) or not text.strip():

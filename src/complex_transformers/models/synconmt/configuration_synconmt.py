@@ -127,8 +127,8 @@ class SynCoNMTConfig(ComplexConfig):
     def vocabulary_of(self, name: str) -> tuple[str, int]:
         """Return the vocabulary of a special token: the smaller one for padding, else the target's."""
         source, target = self.num_words
-        own = source if name == "pad_token_id" and source < target else target
-        return "vocab_size" if own == source else "target_vocab_size", own
+        size = source if name == "pad_token_id" and source < target else target
+        return "vocab_size" if size == source else "target_vocab_size", size
 
     def validate_sizes(self) -> None:
         """Validate that sizes are positive and that directions and halves divide the hidden size."""
@@ -150,9 +150,9 @@ class SynCoNMTConfig(ComplexConfig):
         check_cell(self.rnn_type, self.gate, self.state_activation, self.number_field)
         check_readout(self.lm_readout, self.number_field, "lm_readout")
         if self.number_field == "complex" and not self.use_relations:
-            raise ValueError("use_relations=False needs number_field='real', got 'complex'.")
+            raise ValueError("use_relations must be True with number_field='complex', got False.")
         if self.tie_word_embeddings:
-            raise ValueError("tie_word_embeddings must be False, got True.")
+            raise ValueError("tie_word_embeddings must be False for SynCoNMT, got True.")
 
     def validate_relations(self) -> None:
         """Validate special relations and the sizes of shared tables."""

@@ -78,8 +78,7 @@ class RelationGenerationMixin(ComplexGenerationMixin):
         given = model_kwargs.get("decoder_input_ids")
         relations = model_kwargs.get("decoder_relation_ids")
         if given is not None and relations is not None and relations.shape != given.shape:
-            shapes = f"{tuple(given.shape)} like decoder_input_ids, got {tuple(relations.shape)}"
-            raise ValueError(f"decoder_relation_ids must have shape {shapes}.")
+            raise ValueError(f"decoder_relation_ids must be {list(given.shape)}, got {list(relations.shape)}.")
         ids, model_kwargs = super()._prepare_decoder_input_ids_for_generation(
             batch_size, model_input_name, model_kwargs, *args, **kwargs
         )
@@ -88,7 +87,7 @@ class RelationGenerationMixin(ComplexGenerationMixin):
         first = torch.full_like(ids[:, :1], self.config.decoder_start_relation_id)
         if given is None:
             if relations is not None and "labels" not in model_kwargs:  # a trainer passes its whole batch
-                raise ValueError("decoder_relation_ids must be None without decoder_input_ids. Pass both or neither.")
+                raise ValueError("decoder_relation_ids must be None without decoder_input_ids, got a tensor.")
             model_kwargs["decoder_relation_ids"] = first
         elif relations is not None and ids.shape[1] > given.shape[1]:
             model_kwargs["decoder_relation_ids"] = torch.cat([first, relations.to(first.device)], dim=-1)
@@ -159,22 +158,22 @@ class RelationGenerationMixin(ComplexGenerationMixin):
             steps = steps.gather(0, output.beam_indices.clamp(min=0).long())
             steps = steps.masked_fill(output.beam_indices < 0, self.config.pad_relation_id)
         steps = steps.masked_fill(
-            behind_end(output.sequences[:, prompt.shape[1] :], generation_config), self.config.pad_relation_id
+            after_end(output.sequences[:, prompt.shape[1] :], generation_config), self.config.pad_relation_id
         )
         return output_class(**output, relations=torch.cat([prompt, steps], dim=1))
 
 
-def behind_end(words: Tensor, generation_config: GenerationConfig) -> Tensor:
+def after_end(tokens: Tensor, generation_config: GenerationConfig) -> Tensor:
     """Return a mask ``[rows, length]`` that is true after the first EOS token of each row and at padding."""
     ends = generation_config._eos_token_tensor
     padding = generation_config._pad_token_tensor
-    behind = torch.zeros_like(words, dtype=torch.bool)
+    mask = torch.zeros_like(tokens, dtype=torch.bool)
     if ends is not None:
-        ended = torch.isin(words, ends.to(words.device)).cumsum(-1)
-        behind[:, 1:] = ended[:, :-1] > 0
+        ended = torch.isin(tokens, ends.to(tokens.device)).cumsum(-1)
+        mask[:, 1:] = ended[:, :-1] > 0
     if padding is not None and (ends is None or not bool(torch.isin(padding, ends).any())):
-        behind |= words == padding.to(words.device)
-    return behind
+        mask |= tokens == padding.to(tokens.device)
+    return mask
 
 
 def stored_relations(cache: Cache) -> Tensor:
@@ -200,5 +199,6 @@ def known_relations(cache: Cache | None, input_ids: Tensor) -> Tensor:
     if isinstance(cache, RecurrentCache) and "relations" in cache.layers[0].states:
         known = stored_relations(cache)[:, cache.get_seq_length() :]
     if known is None or known.shape != input_ids.shape:
-        raise ValueError(f"decoder_relation_ids must be given for all {input_ids.shape[1]} tokens, got None.")
+        found = None if known is None else tuple(known.shape)
+        raise ValueError(f"decoder_relation_ids must be [batch, length] = {tuple(input_ids.shape)}, got {found}.")
     return known

@@ -16,7 +16,7 @@ from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import can_return_tuple
 
 from ...nn import Readout, number_field
-from ..base.encoder_decoder import EncoderDecoderModel, WritingHead
+from ..base.encoder_decoder import EncoderDecoderModel, Seq2SeqHead
 from ..base.loss import check_labels, label_count, shift_right
 from .configuration_synconmt import SynCoNMTConfig
 from .generation_synconmt import RelationGenerationMixin, RelationHistory, known_relations
@@ -122,7 +122,7 @@ class SynCoNMTModel(EncoderDecoderModel, SynCoNMTPreTrainedModel):
         return self.encode_and_decode(source, target, encoder_outputs, **kwargs)
 
 
-class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, SynCoNMTPreTrainedModel):
+class SynCoNMTForConditionalGeneration(RelationGenerationMixin, Seq2SeqHead, SynCoNMTPreTrainedModel):
     """SynCoNMT with word and relation heads (S 15, 16), their joint loss (S 17) and ``generate()``."""
 
     output_class = SynCoNMTOutput
@@ -242,7 +242,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         loss = None
         if labels is not None:
             loss = self.joint_loss(logits, labels, relation_logits, relation_labels, kwargs.get("num_items_in_batch"))
-        return self.written(outputs, loss, logits, relation_logits=relation_logits)
+        return self.head_output(outputs, loss, logits, relation_logits=relation_logits)
 
     def check_labels(self, labels: Tensor | None, relation_labels: Tensor | None) -> None:
         """Raise unless labels and relation labels have one shape, where the loss needs both."""
@@ -250,8 +250,9 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         expected = shape if self.config.use_relations else None
         optional = found is None and self.config.alpha == 1.0
         if found != expected and not optional:
+            needed = "None" if expected is None else f"[batch, length] = {expected}"
             raise ValueError(
-                f"relation_labels must have shape {expected}, got {found}. Pass them with labels and use_relations."
+                f"relation_labels must be {needed}, got {found}. Pass them with labels if use_relations=True."
             )
 
     @torch.no_grad()
@@ -261,7 +262,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         Each is replaced with probability ``own_relations`` in training and always in evaluation, except padding and
         the start relation.
         """
-        share = self.share_of_own() if self.training else 1.0
+        share = self.predicted_share() if self.training else 1.0
         if share == 0.0:
             return relations
         assert self.relation_head is not None  # relation_labels imply use_relations
@@ -269,18 +270,18 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
             outputs = self.model(decoder_relation_ids=relations, use_cache=False, return_dict=True, **inputs)
             states = outputs.last_hidden_state
             following = self.predict_relations(self.relation_head(states))
-        own = torch.cat([relations[:, :1], following[:, :-1]], dim=-1)
+        predicted = torch.cat([relations[:, :1], following[:, :-1]], dim=-1)
         special = (relations == self.config.pad_relation_id) | (relations == self.config.decoder_start_relation_id)
         keep = special | (torch.rand(relations.shape, device=relations.device) >= share)
-        return torch.where(keep, relations, own)
+        return torch.where(keep, relations, predicted)
 
-    def share_of_own(self) -> float:
+    def predicted_share(self) -> float:
         """Return ``own_relations``; warn and return 0 if it is not set."""
         if self.own_relations is not None:
             return self.own_relations
         logger.warning_once(
-            "relation_feedback='mixed' uses gold relations only until model.own_relations is set. Pass Trainer the "
-            "callback RelationSchedule()."
+            "model.own_relations must be set with relation_feedback='mixed', got None: only gold relations are used. "
+            "Pass Trainer the callback RelationSchedule()."
         )
         return 0.0
 
@@ -292,7 +293,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         states = cache.layers[0].states
         unknown = torch.full((batch, past_length + length), self.config.pad_relation_id, device=relation_logits.device)
         before = states.get("relations", unknown)[:, :past_length]
-        if relations is None:  # the input was embeddings
+        if relations is None:  # inputs_embeds have no relation ids
             relations = unknown[:, past_length:]
         following = self.predict_relations(relation_logits[:, -1:])
         states["relations"] = torch.cat([before, relations.to(before), following], dim=-1)

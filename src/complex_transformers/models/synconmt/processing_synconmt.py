@@ -16,7 +16,7 @@ from tokenizers.models import WordLevel
 from transformers import BatchEncoding, PreTrainedTokenizerFast, ProcessorMixin
 
 from ...data.syntax import JOINER, SyntaxParser
-from ..base.hub import ReaderHubMixin
+from ..base.hub import ProcessorHubMixin
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -31,7 +31,7 @@ _OPTIONS = (*_PARSERS, "sentences", "mark_joins", "relation_subtypes")
 _IGNORED = -100
 
 
-class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
+class SynCoNMTProcessor(ProcessorHubMixin, ProcessorMixin):
     """Processor that converts raw text or parsed sentences to token and relation ids, and back.
 
     Every word is one token, because it has one relation. Unknown words become ``<unk>`` and keep their relation;
@@ -194,7 +194,7 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
             raise ValueError(f"max_length must be at least 2 with truncation=True, got {max_length}.")
         given = {side: value for side, value in (("source", text), ("target", text_target)) if value is not None}
         if not given:
-            raise ValueError("text or text_target must be given, got None.")
+            raise ValueError("text or text_target must be given, got neither.")
         single = {side: isinstance(value, (str, Mapping)) for side, value in given.items()}
         rows = {side: [value] if single[side] else list(value) for side, value in given.items()}
         if len(counts := {len(value) for value in rows.values()}) > 1:

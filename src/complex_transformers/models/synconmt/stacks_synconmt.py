@@ -154,7 +154,8 @@ class _SyntaxStack(SynCoNMTPreTrainedModel):
         wanted = inputs_embeds is None and self.config.use_relations
         if wanted == (relation_ids is None):
             reason = f"{side}input_ids and use_relations=True" if wanted else "inputs_embeds or use_relations=False"
-            raise ValueError(f"{side}relation_ids must be {'given' if wanted else 'None'} with {reason}.")
+            needed, found = ("[batch, length]", "None") if wanted else ("None", "a tensor")
+            raise ValueError(f"{side}relation_ids must be {needed} with {reason}, got {found}.")
         return inputs_embeds if inputs_embeds is not None else self.embed_tokens(input_ids, relation_ids)
 
 
@@ -249,7 +250,7 @@ class SynCoNMTDecoder(_SyntaxStack):
                 outside the vocabulary.
         """
         if encoder_hidden_states is None:
-            raise ValueError("encoder_hidden_states must be [batch, length, hidden_size], got None.")
+            raise ValueError("encoder_hidden_states must be the output of the encoder, got None.")
         inputs_embeds = self.embed(input_ids, relation_ids, None, inputs_embeds, side="decoder_")
         batch, length = inputs_embeds.shape[:2]
         if encoder_hidden_states.shape[0] != batch:
@@ -257,7 +258,7 @@ class SynCoNMTDecoder(_SyntaxStack):
         if use_cache and cache is None:
             cache = RecurrentCache(self.config)
         if cache is not None and not isinstance(cache, RecurrentCache):
-            raise ValueError(f"cache must be a RecurrentCache, got {type(cache).__name__}.")
+            raise ValueError(f"cache must be a RecurrentCache, got {type(cache).__name__}. Leave it out.")
         past_length = 0 if cache is None else cache.get_seq_length()
         covered = (batch, past_length + length)
         check_mask(attention_mask, covered, "decoder_attention_mask", "[batch, cached and new tokens]", scores=False)
@@ -293,5 +294,5 @@ class SynCoNMTDecoder(_SyntaxStack):
             return None
         state = tuple(memory.states[name] for name in self.state_names)
         if state[0].shape[0] != batch:
-            raise ValueError(f"cache must hold {batch} sequences, got {len(state[0])}. Start with a new cache.")
+            raise ValueError(f"cache must have the batch size {batch}, got {len(state[0])}. Start with a new cache.")
         return state

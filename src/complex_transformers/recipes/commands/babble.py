@@ -97,7 +97,7 @@ def main() -> dict[str, Any]:
     run: AudioClassificationRun | TranscriptionRun
     if data.task == 7:
         if decoder.decoder_layers:
-            raise ValueError("--decoder_layers has no effect on task 7, a classification. Leave it out.")
+            raise ValueError(f"--decoder_layers must be 0 for task 7, a classification, got {decoder.decoder_layers}.")
         labels = ["other", "babble"]
         classifier, extractor = build_classifier(network, data.sampling_rate, labels)
         ids: dict[Any, int] = {number: classifier.config.label2id[label] for number, label in enumerate(labels)}

@@ -25,7 +25,7 @@ from ...models.complex_memory_network.modeling_complex_memory_network import (
 )
 from ...models.complex_memory_network.processing_complex_memory_network import MemoryProcessor
 from ...training.callbacks import LinearStart
-from ..arguments import RunArguments, arguments_of, own_default
+from ..arguments import RunArguments, arguments_of, new_default
 from ..datasets.babi import load_babi, repeated_questions
 from ..datasets.splits import hold_out_end
 from ..records import portable
@@ -45,7 +45,7 @@ ModelArguments = arguments_of(
 
 @dataclass
 class DataArguments(arguments_of(load_babi)):
-    """The task."""
+    """The bAbI task, its archive and its splits."""
 
     archive: str = field(default="", metadata={"help": "tasks_1-20_v1-2.tar.gz, or the folder it was unpacked to"})
     task: int = field(default=1, metadata={"help": "1 to 20"})
@@ -72,12 +72,12 @@ class TrainingArguments(RunArguments):
     """``RunArguments`` with defaults for small memory networks."""
 
     output_dir: str | None = "outputs/babi"
-    num_train_epochs: float = own_default("num_train_epochs", 40, "a task has 1,000 or 10,000 questions")
-    learning_rate: float = own_default("learning_rate", 5e-3, "the networks are small")
-    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 500, "evaluation keeps no gradients")
-    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 32, "as in Sukhbaatar et al. (2015)")
-    max_grad_norm: float = own_default("max_grad_norm", 40.0, "as in Sukhbaatar et al. (2015)")
-    remove_unused_columns: bool = own_default("remove_unused_columns", False, "the collator reads the stories")
+    num_train_epochs: float = new_default("num_train_epochs", 40, "a task has 1,000 or 10,000 questions")
+    learning_rate: float = new_default("learning_rate", 5e-3, "the networks are small")
+    per_device_eval_batch_size: int = new_default("per_device_eval_batch_size", 500, "evaluation keeps no gradients")
+    per_device_train_batch_size: int = new_default("per_device_train_batch_size", 32, "as in Sukhbaatar et al. (2015)")
+    max_grad_norm: float = new_default("max_grad_norm", 40.0, "as in Sukhbaatar et al. (2015)")
+    remove_unused_columns: bool = new_default("remove_unused_columns", False, "the collator reads the stories")
     linear_start: bool | None = field(
         default=None,
         metadata={"help": "sentence_memory: start with linear attention; default: from two epochs"},
@@ -94,7 +94,7 @@ class TrainingArguments(RunArguments):
                 rows / (self.train_batch_size * self.world_size * self.gradient_accumulation_steps)
             )
         if self.linear_start and epochs < 2:
-            raise ValueError(f"--linear_start needs two epochs or more, got {epochs:.3g}. Leave it out.")
+            raise ValueError(f"epochs must be at least 2 with --linear_start, got {epochs:.3g}.")
         return 0 if epochs < 2 or self.linear_start is False else max(1, int(epochs) // 5)
 
 
@@ -107,9 +107,7 @@ def check_options(variant: str, data_args: DataArguments, training_args: Trainin
     ):
         value = getattr(arguments, name)
         if value is not None and value is not False and variant != reader:
-            raise ValueError(
-                f"--{name} {value} has no effect with --variant {variant}. Leave it out, or use --variant {reader}."
-            )
+            raise ValueError(f"--{name} must be left out unless --variant {reader}, got {value} with {variant}.")
 
 
 def build_processor(variant: str, parts: DatasetDict, memory_size: int, margin: float | None) -> MemoryProcessor:
@@ -158,7 +156,7 @@ def main() -> dict[str, Any]:
     parts = data_args.parts()
     picture, questions = training_args.picture, len(parts["test"])
     if picture is not None and not 0 <= picture < questions:
-        raise ValueError(f"--picture must be a test question, 0 to {questions - 1}, got {picture}")
+        raise ValueError(f"--picture must be a test question, 0 to {questions - 1}, got {picture}.")
     defaults = ComplexMemoryNetworkConfig()
     given = model_args.given()
     variant, memory_size = (given.get(name, getattr(defaults, name)) for name in ("variant", "memory_size"))

@@ -21,7 +21,7 @@ from transformers import EvalPrediction, HfArgumentParser, PreTrainedModel, PreT
 
 from ...data.tokenization import build_tokenizer
 from ...data.vectors import read_vectors
-from ..arguments import RunArguments, arguments_of, arguments_of_networks, own_default
+from ..arguments import RunArguments, arguments_of, arguments_of_networks, new_default
 from ..datasets.splits import check_labels, sample_training
 from ..datasets.text_files import load_text_dataset
 from ..records import portable
@@ -61,10 +61,10 @@ class TrainingArguments(RunArguments):
     """``RunArguments`` with defaults for small models, and several seeds."""
 
     output_dir: str | None = "outputs/text-classification"
-    num_train_epochs: float = own_default("num_train_epochs", 20, "small data sets need more passes")
-    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 32, "texts are short")
-    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 128, "evaluation keeps no gradients")
-    metric_for_best_model: str | None = own_default("metric_for_best_model", "accuracy", "what is reported")
+    num_train_epochs: float = new_default("num_train_epochs", 20, "small data sets need more passes")
+    per_device_train_batch_size: int = new_default("per_device_train_batch_size", 32, "texts are short")
+    per_device_eval_batch_size: int = new_default("per_device_eval_batch_size", 128, "evaluation keeps no gradients")
+    metric_for_best_model: str | None = new_default("metric_for_best_model", "accuracy", "what is reported")
     seeds: list[int] = field(default_factory=lambda: [0], metadata={"help": "one run per seed; replaces --seed"})
 
 
@@ -122,14 +122,14 @@ def main() -> dict[str, Any]:
     parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, training_args = parser.parse_args_into_dataclasses()
     if training_args.resume_from_checkpoint not in (None, "last") and len(training_args.seeds) > 1:
-        raise ValueError("--resume_from_checkpoint continues one run: give that run's seed alone in --seeds")
+        raise ValueError(f"--seeds must be one seed to resume from a checkpoint, got {training_args.seeds}.")
     if data_args.max_length is not None and data_args.max_length < 1:
-        raise ValueError(f"--max_length must be 1 or more, got {data_args.max_length}")
+        raise ValueError(f"--max_length must be 1 or more, got {data_args.max_length}.")
     limit_progress_bars(training_args.disable_tqdm)
 
     parts = load_parts(data_args)
     tokenizer = build_tokenizer(
-        parts["train"]["text"],  # the training part alone: a word seen only in the test part is unknown
+        parts["train"]["text"],  # words that only the test split has must stay unknown
         data_args.tokenizer,
         vocab_size=data_args.vocab_size,
         min_frequency=data_args.min_frequency,
@@ -146,7 +146,7 @@ def main() -> dict[str, Any]:
     )
     learned = config.max_position_embeddings if config.embedding_type == "learned_position" else None
     limits = [limit for limit in (data_args.max_length, learned) if limit is not None]
-    tokenizer.model_max_length = min([tokenizer.model_max_length, *limits])  # what truncation=True cuts texts to
+    tokenizer.model_max_length = min([tokenizer.model_max_length, *limits])  # for truncation=True
     vectors = None if data_args.vectors is None else read_vectors(data_args.vectors)
     coverage = None
 
@@ -162,17 +162,17 @@ def main() -> dict[str, Any]:
         last, figures = train_once(seed, make_model, parts, tokenizer, training_args)
         runs.append(figures)
 
-    say = print if last.trainer.is_world_process_zero() else lambda text: None  # one of several processes speaks
+    say = print if last.trainer.is_world_process_zero() else lambda text: None  # only the main process prints
     summary = {name: last.record[name] for name in ("command", "rows", "parameters", "config", "environment")}
     for metric in ("validation_accuracy", "test_accuracy"):
         if values := [run[metric] for run in runs if metric in run]:
-            spread = statistics.stdev(values) if len(values) > 1 else 0.0
-            summary[metric] = {"mean": statistics.mean(values), "std": spread, "min": min(values), "max": max(values)}
-            say(f"{metric}: {100 * statistics.mean(values):.1f} +- {100 * spread:.1f} % ({len(values)} seeds)")
+            std = statistics.stdev(values) if len(values) > 1 else 0.0
+            summary[metric] = {"mean": statistics.mean(values), "std": std, "min": min(values), "max": max(values)}
+            say(f"{metric}: {100 * statistics.mean(values):.1f} +- {100 * std:.1f} % ({len(values)} seeds)")
     summary |= {"seconds": sum(run["seconds"] for run in runs), "runs": runs, "data": portable(asdict(data_args))}
     if coverage is not None:
         summary["vector_coverage"] = coverage
-        say(f"word vectors: {100 * coverage:.1f} % of the vocabulary; other words are drawn like them")
+        say(f"word vectors: {100 * coverage:.1f} % of the vocabulary; other words are initialized at random")
     last.args = training_args  # the last model is saved above the folders of the seeds
     last.save(summary, data_args.dataset_name or data_args.train_file)
     return summary

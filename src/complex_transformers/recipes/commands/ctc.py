@@ -42,11 +42,11 @@ class DataArguments(SpeechDataArguments):
 
     def __post_init__(self) -> None:
         if self.concatenate is not None and len(self.concatenate) != 2:
-            raise ValueError(f"--concatenate must be shortest and longest, got {self.concatenate}")
+            raise ValueError(f"--concatenate must be two numbers, shortest and longest, got {self.concatenate}.")
         if self.concatenate is not None and self.keep_features:
-            raise ValueError("--keep_features has no effect with --concatenate. Leave it out.")
+            raise ValueError("--keep_features must be left out with --concatenate, got True.")
         if len(self.string_counts) != 3:
-            raise ValueError(f"--string_counts must be three numbers, one per split, got {self.string_counts}")
+            raise ValueError(f"--string_counts must be three numbers, one per split, got {self.string_counts}.")
 
 
 def clips(

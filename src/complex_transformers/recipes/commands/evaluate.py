@@ -106,7 +106,7 @@ def main() -> dict[str, Any]:
     name = type(model).__name__
     score = next((score for ending, score in SCORES.items() if name.endswith(ending)), None)
     if score is None or model.main_input_name != "input_ids":
-        raise ValueError(f"model must be a text model of the kind {', '.join(SCORES)}, got {name}")
+        raise ValueError(f"--model must be a text model whose class ends in {', '.join(SCORES)}, got {name}.")
     scores: dict[str, Any] = rounded(score(args, model), 6)
     for metric, value in scores.items():
         print(f"{metric}: {value}")

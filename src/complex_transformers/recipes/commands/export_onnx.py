@@ -79,7 +79,7 @@ def batches(args: Arguments, model: PreTrainedModel) -> list[dict[str, Tensor]]:
     if not texts:
         raise ValueError(f"--text_file must contain one text per line, got the empty file {args.text_file}.")
     if more := sorted(example_inputs(model).keys() - {"input_ids", "attention_mask"}):
-        raise ValueError(f"--text_file must be left out for {type(model).__name__}, which also reads {more}.")
+        raise ValueError(f"--text_file must be left out for a model that also reads {more}, got {args.text_file}.")
     tokenizer = AutoTokenizer.from_pretrained(args.model)
     options = {"padding": True, "truncation": True, "max_length": args.length, "return_tensors": "pt"}
     parts = [texts[start : start + args.batch_size] for start in range(0, len(texts), args.batch_size)]

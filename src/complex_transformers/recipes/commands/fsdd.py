@@ -26,7 +26,7 @@ TEST, VALIDATION = range(5), range(5, 10)  # indices of recordings
 
 @dataclass
 class Arguments:
-    """The archive, where it goes, and which split."""
+    """Archive, output folder and split."""
 
     archive: str | None = field(
         default=None, metadata={"help": "a tar archive; default: $COMPLEX_TRANSFORMERS_DATA/speech/fsdd.tar.gz"}
@@ -55,22 +55,20 @@ def main() -> dict[str, int]:
         members = [(member, NAME.fullmatch(member.name)) for member in file if member.name.endswith(".wav")]
         speakers = {match["speaker"] for _, match in members if match}
         if args.leave_out is not None and args.leave_out not in speakers:
-            raise ValueError(f"--leave_out must be one of {sorted(speakers)}, got {args.leave_out!r}")
+            raise ValueError(f"--leave_out must be one of {sorted(speakers)}, got {args.leave_out!r}.")
         for member, match in members:
             if match is None:
-                raise ValueError(f"{archive} must have DIGIT_SPEAKER_INDEX.wav files, got {member.name}")
+                raise ValueError(f"{archive} must have DIGIT_SPEAKER_INDEX.wav files, got {member.name}.")
             content = file.extractfile(member) if member.isfile() else None
             if content is None or Path(member.name).is_absolute() or ".." in Path(member.name).parts:
-                raise ValueError(
-                    f"{archive} must not contain paths outside its folder, got {member.name!r}. Download it again."
-                )
-            target = folder / member.name  # written by hand: Python 3.10 has the filters of tarfile since 3.10.12 only
+                raise ValueError(f"{archive} must not have paths outside its folder, got {member.name!r}.")
+            target = folder / member.name  # not extract(): only newer Python versions filter unsafe members
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content.read())
             part = part_of(match["speaker"], int(match["index"]), args.leave_out)
             rows[part].append((member.name, match["digit"], match["speaker"]))
     if empty := [part for part in PARTS if not rows[part]]:
-        raise ValueError(f"{archive} must have recordings of every split, got none for {empty[0]}")
+        raise ValueError(f"{archive} must have recordings of every split, got none for {empty[0]}.")
     for part in PARTS:
         with (folder / f"{part}.csv").open("w", encoding="utf-8", newline="") as table:
             csv.writer(table).writerows([("path", "label", "speaker"), *sorted(rows[part])])

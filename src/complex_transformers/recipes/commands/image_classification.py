@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from transformers import EvalPrediction, HfArgumentParser
 
 from ...models.complex_mlp.image_processing_complex_mlp import ComplexImageProcessor
-from ..arguments import RunArguments, arguments_of, arguments_of_networks, own_default
+from ..arguments import RunArguments, arguments_of, arguments_of_networks, new_default
 from ..datasets.images import load_image_dataset
 from ..datasets.splits import check_labels, sample_training
 from ..records import portable
@@ -47,7 +47,7 @@ class DataArguments(arguments_of(load_image_dataset)):
         first = parts["train"][0]["image"]
         channels = self.num_channels or (1 if first.mode in ("1", "L", "LA") or first.mode.startswith("I") else 3)
         if len(self.image_size) not in (0, 2):
-            raise ValueError(f"--image_size must be height and width, got {self.image_size}")
+            raise ValueError(f"--image_size must be height and width, got {self.image_size}.")
         height, width = self.image_size or (first.height, first.width)
         return ComplexImageProcessor(num_channels=channels, size={"height": height, "width": width})
 
@@ -57,11 +57,11 @@ class TrainingArguments(RunArguments):
     """``RunArguments`` with defaults for small models."""
 
     output_dir: str | None = "outputs/image-classification"
-    num_train_epochs: float = own_default("num_train_epochs", 10, "small data sets need more passes")
-    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 128, "images are small")
-    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 500, "evaluation keeps no gradients")
-    metric_for_best_model: str | None = own_default("metric_for_best_model", "accuracy", "what is reported")
-    remove_unused_columns: bool = own_default("remove_unused_columns", False, "the column image becomes pixels")
+    num_train_epochs: float = new_default("num_train_epochs", 10, "small data sets need more passes")
+    per_device_train_batch_size: int = new_default("per_device_train_batch_size", 128, "images are small")
+    per_device_eval_batch_size: int = new_default("per_device_eval_batch_size", 500, "evaluation keeps no gradients")
+    metric_for_best_model: str | None = new_default("metric_for_best_model", "accuracy", "what is reported")
+    remove_unused_columns: bool = new_default("remove_unused_columns", False, "the column image becomes pixels")
 
 
 def encode(parts: DatasetDict, processor: ComplexImageProcessor, label2id: dict[str, int]) -> DatasetDict:

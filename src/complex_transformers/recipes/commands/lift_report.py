@@ -66,9 +66,11 @@ class Arguments:
             ComplexQuantizationConfig(stages, self.granularity)
         for name, least in (("eval_tokens", 2), ("segment", 2), ("calibration_tokens", 0)):
             if (value := getattr(self, name)) < least:
-                raise ValueError(f"--{name} must be at least {least}, got {value}")
-        if self.calibration_file is not None and not (self.stages and self.calibration_tokens):
-            raise ValueError("--calibration_file must be given with --stages and --calibration_tokens above 0.")
+                raise ValueError(f"--{name} must be at least {least}, got {value}.")
+        if (file := self.calibration_file) is not None and not (self.stages and self.calibration_tokens):
+            raise ValueError(
+                f"--calibration_file must be left out without --stages or --calibration_tokens, got {file}."
+            )
 
 
 def read_texts(args: Arguments) -> tuple[str, str | None]:
@@ -176,8 +178,8 @@ class Comparison:
             "bytes": size_of(source),
         }
         if model.can_generate():
-            written = model.generate(**self.prompt, max_new_tokens=self.new_tokens, do_sample=False)[0]
-            text = self.tokenizer.decode(written, skip_special_tokens=True)
+            generated = model.generate(**self.prompt, max_new_tokens=self.new_tokens, do_sample=False)[0]
+            text = self.tokenizer.decode(generated, skip_special_tokens=True)
             found |= {"perplexity": perplexity(outputs, self.segments), "text": text}
         self.networks[name] = found
 
@@ -218,13 +220,13 @@ def main() -> dict[str, Any]:
     for name, config in roundings(args, calibrating).items():
         save_packed(folder, config, output / name)
         tokenizer.save_pretrained(output / name)
-        packed = load(output / name).dequantize()  # same function, no unpacking in every forward pass
+        packed = load(output / name).dequantize()  # faster: packed weights are unpacked in every forward pass
         comparison.add(name, packed, output / name)
-    written = [comparison.networks[name].get("text") for name in ("original", "lifted")]
+    generated = [comparison.networks[name].get("text") for name in ("original", "lifted")]
     results = {
         "parameters": lifted.num_parameters(),
         "networks": comparison.networks,
-        "same_text": written[0] == written[1],
+        "same_text": generated[0] == generated[1],
         "conjugate_share": shares_by_kind(lifted),
     }
     write_results(output / "results.json", results)

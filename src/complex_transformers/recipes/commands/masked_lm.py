@@ -28,7 +28,7 @@ from ...data.tokenization import build_tokenizer
 from ...metrics.language_modeling import language_model_scores
 from ...models.complex_order.configuration_complex_order import ComplexOrderConfig
 from ...models.complex_order.modeling_complex_order import ComplexOrderForMaskedLM
-from ..arguments import RunArguments, arguments_of, own_default
+from ..arguments import RunArguments, arguments_of, new_default
 from ..datasets.plain_text import load_plain_text
 from ..records import portable
 from ..run import Run, prepare_run
@@ -58,12 +58,12 @@ class TrainingArguments(RunArguments):
     """``RunArguments`` with defaults for small models; the best epoch has the lowest ``masked_loss``."""
 
     output_dir: str | None = "outputs/language-modeling"
-    num_train_epochs: float = own_default("num_train_epochs", 2, "a pass over the text takes long on a CPU")
-    warmup_steps: float = own_default("warmup_steps", 0.05, "a high learning rate needs a warmup")
-    weight_decay: float = own_default("weight_decay", 0.01, "as in BERT (Devlin et al. 2019)")
+    num_train_epochs: float = new_default("num_train_epochs", 2, "a pass over the text takes long on a CPU")
+    warmup_steps: float = new_default("warmup_steps", 0.05, "a high learning rate needs a warmup")
+    weight_decay: float = new_default("weight_decay", 0.01, "as in BERT (Devlin et al. 2019)")
     logging_strategy: str = "steps"
-    logging_steps: float = own_default("logging_steps", 100, "shows progress within a minute")
-    metric_for_best_model: str | None = own_default(
+    logging_steps: float = new_default("logging_steps", 100, "shows progress within a minute")
+    metric_for_best_model: str | None = new_default(
         "metric_for_best_model", "masked_loss", "mean over all masked tokens, whatever their batch"
     )
 
@@ -73,14 +73,14 @@ def load_parts(data_args: DataArguments) -> DatasetDict:
     parts = load_plain_text(**data_args.given())
     parts = parts.filter(lambda row: bool(row["text"].strip()), desc="Leaving out empty lines")
     if empty := [name for name, part in parts.items() if not len(part)]:
-        raise ValueError(f"the {empty[0]} data must have text, got only empty lines")
+        raise ValueError(f"the {empty[0]} data must have text, got only empty lines.")
     return parts
 
 
 def make_blocks(parts: DatasetDict, tokenizer: PreTrainedTokenizerFast, block_size: int) -> DatasetDict:
     """Concatenate the lines and cut them into blocks; the last block of a batch may be shorter."""
     if block_size < 2:
-        raise ValueError(f"block_size must be at least 2, got {block_size}")
+        raise ValueError(f"--block_size must be at least 2, got {block_size}.")
 
     def join_and_cut(batch: dict[str, list[str]]) -> dict[str, list[list[int]]]:
         ids = [token for line in tokenizer(batch["text"])["input_ids"] for token in line]
@@ -107,7 +107,7 @@ def mask_once(name: str, part: Dataset, tokenizer: PreTrainedTokenizerFast, data
     blocks = (collator([{"input_ids": ids}]) for ids in part["input_ids"])
     rows = [{key: block[key][0].tolist() for key in ("input_ids", "labels")} for block in blocks]
     if all(label == -100 for row in rows for label in row["labels"]):
-        raise ValueError(f"the {name} data has no masked token. Give more text or raise --mlm_probability.")
+        raise ValueError(f"the {name} data must have masked tokens, got none. Add text or raise --mlm_probability.")
     return part.from_list(rows)
 
 
@@ -137,7 +137,7 @@ def main() -> dict[str, Any]:
         parts["train"]["text"], data_args.tokenizer, vocab_size=data_args.vocab_size, lowercase=not data_args.keep_case
     )
     if bad := [sentence for sentence in data_args.fill_mask if tokenizer.mask_token not in sentence]:
-        raise ValueError(f"--fill_mask needs sentences with {tokenizer.mask_token}, got {bad[0]!r}")
+        raise ValueError(f"--fill_mask must be sentences with {tokenizer.mask_token}, got {bad[0]!r}.")
     blocks = make_blocks(parts, tokenizer, data_args.block_size)
     scored = {name: mask_once(name, blocks[name], tokenizer, data_args) for name in blocks if name != "train"}
     config = ComplexOrderConfig(**model_args.given(), vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)

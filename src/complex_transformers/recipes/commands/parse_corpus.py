@@ -47,9 +47,9 @@ class Arguments(arguments_of(load_parallel_dataset, load_parallel_conllu)):
 
     def __post_init__(self) -> None:
         if self.sentences not in ("error", "join", "drop"):
-            raise ValueError(f"--sentences must be error, join or drop, got {self.sentences!r}")
+            raise ValueError(f"--sentences must be error, join or drop, got {self.sentences!r}.")
         if self.n_process < 1 and self.n_process != -1:
-            raise ValueError(f"--n_process must be at least 1, or -1 for one per core, got {self.n_process}")
+            raise ValueError(f"--n_process must be at least 1, or -1 for one per core, got {self.n_process}.")
 
     def is_conllu(self) -> bool:
         """Return whether the files are CoNLL-U; raise for a mixture."""
@@ -57,14 +57,15 @@ class Arguments(arguments_of(load_parallel_dataset, load_parallel_conllu)):
         parsed = [file for file in files if file.removesuffix(".gz").endswith(".conllu")]
         if parsed and len(parsed) < len(files):
             other = next(file for file in files if file not in parsed)
-            raise ValueError(f"files must be all CoNLL-U or all text, got {parsed[0]} and {other}")
+            raise ValueError(f"files must be all CoNLL-U or all text, got {parsed[0]} and {other}.")
         return bool(parsed)
 
 
 def load_parsed(args: Arguments) -> DatasetDict:
     """Load pairs from CoNLL-U files."""
     if args.source_parser is not None or args.target_parser is not None:
-        raise ValueError("--source_parser and --target_parser have no effect on CoNLL-U files. Leave them out.")
+        given = f"{args.source_parser!r} and {args.target_parser!r}"
+        raise ValueError(f"--source_parser and --target_parser must be left out for CoNLL-U files, got {given}.")
     return load_parallel_conllu(args.train_file or [], **args.given(load_parallel_conllu))
 
 
@@ -73,7 +74,7 @@ def make_parsers(args: Arguments) -> dict[str, SyntaxParser]:
     parsers = {}
     for side, name in (("source", args.source_parser), ("target", args.target_parser)):
         if name is None:
-            raise ValueError(f"--{side}_parser must be given for text files, got None")
+            raise ValueError(f"--{side}_parser must be a spaCy pipeline for text files, got None.")
         parsers[side] = SyntaxParser(name, "error" if args.sentences == "error" else "join")
     return parsers
 
@@ -105,7 +106,7 @@ def main() -> DatasetDict:
         parts = load_parsed(args)
     else:
         parsers = make_parsers(args)
-        # Also loads the pipelines, so that a missing one is found before parsing.
+        # Reading the relations loads the pipelines, so that a missing one is found before parsing.
         known = {f"{side}_relations": parser.relations for side, parser in parsers.items()}
         known |= {f"{side}_parser": parser.name for side, parser in parsers.items()}
         known |= {"sentences": parsers["source"].sentences}

@@ -63,7 +63,7 @@ class TrainingArguments(StreamRunArguments):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.position_segments < 0:
-            raise ValueError(f"position_segments must be 0 or more, got {self.position_segments}")
+            raise ValueError(f"--position_segments must be 0 or more, got {self.position_segments}.")
 
     def by_position(self, model: ComplexRecurrentLMForCausalLM, part: StreamDataset) -> dict[str, Any]:
         """Return the perplexity at each position of a segment, if requested."""

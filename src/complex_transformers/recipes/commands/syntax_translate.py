@@ -28,7 +28,7 @@ FORMATS = ("text", "relations", "json")
 class Arguments:
     """Model, files, output format and search."""
 
-    model: str = field(metadata={"help": "folder or name on the Hub, as run_synconmt.py saves it"})
+    model: str = field(metadata={"help": "folder or name on the Hub, as run syntax-translation saves it"})
     input_file: str | None = field(
         default=None, metadata={"help": "UTF-8, one sentence per line, also .gz; default: standard input"}
     )
@@ -53,10 +53,10 @@ class Arguments:
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
-            raise ValueError(f"--format must be one of {list(FORMATS)}, got {self.format!r}")
+            raise ValueError(f"--format must be one of {list(FORMATS)}, got {self.format!r}.")
         for name in ("batch_size", "num_beams", "max_length"):
             if (value := getattr(self, name)) is not None and value < 1:
-                raise ValueError(f"--{name} must be at least 1, got {value}")
+                raise ValueError(f"--{name} must be at least 1, got {value}.")
 
     def reading(self) -> dict[str, str]:
         """Return the given options of the processor."""
@@ -92,12 +92,12 @@ def main() -> None:
     translate = pipeline("complex-text2text", model=args.model, device=args.device, batch_size=args.batch_size)
     model, processor = translate.model, translate.processor
     if processor is None:
-        raise ValueError(f"--model must be a SynCoNMT, got {args.model}. Use examples/translation/translate.py.")
+        raise ValueError(f"--model must be a SynCoNMT, got {args.model}. Use complex-transformers run translate.")
     if reading := args.reading():
         processor = translate.processor = type(processor).from_pretrained(args.model, **reading)
     with_relations = model.config.use_relations
     if args.format == "relations" and not with_relations:
-        raise ValueError(f"--format relations needs a model with relations, got {args.model}")
+        raise ValueError("--format must be text or json for a model without relations, got 'relations'.")
     answers = translate(iter(texts), return_relations=with_relations, **args.search())
     with whole_file(args.output_file) as file:
         for number, (text, (answer,)) in enumerate(zip(texts, answers, strict=True), 1):

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train SynCoNMT, or a real twin, on a corpus that prepare.py has parsed.
+"""Train SynCoNMT, or a real twin, on a corpus that ``parse-corpus`` has parsed.
 
 The best epoch is chosen on the validation split, by BLEU or by loss; the test split, if there is one, is translated
 once at the end with beam search, and scored by length of the source; words and relations are also counted one by one.
@@ -58,7 +58,7 @@ KNOWN = ("source_parser", "target_parser", "sentences", "source_relations", "tar
 class DataArguments(arguments_of(build_syntax_processor, without=KNOWN, min_frequency=2)):
     """The parsed corpus, with its parsers, and the vocabularies."""
 
-    data_dir: str = field(default="outputs/parsed", metadata={"help": "folder that prepare.py wrote"})
+    data_dir: str = field(default="outputs/parsed", metadata={"help": "folder that run parse-corpus wrote"})
     max_length: int | None = field(default=None, metadata={"help": "maximum words of either side of a training pair"})
     max_train_samples: int | None = field(default=None, metadata={"help": "size of a random training sample"})
     sample_seed: int = 0
@@ -75,10 +75,10 @@ def load_parts(data_args: DataArguments) -> tuple[DatasetDict, dict[str, Any]]:
     """Load the parsed splits and the description of the parsers."""
     folder = Path(data_args.data_dir)
     if not (folder / "dataset_dict.json").is_file():
-        raise FileNotFoundError(f"--data_dir must be a corpus parsed by prepare.py, got {folder}")
+        raise FileNotFoundError(f"--data_dir must be a folder of run parse-corpus, got {folder}.")
     parts = require_datasets().load_from_disk(str(folder))
     if missing := {"train", "validation"} - set(parts):
-        raise ValueError(f"{folder} has no split {sorted(missing)}. Run prepare.py with --validation_file.")
+        raise ValueError(f"--data_dir must have train and validation splits, got no {sorted(missing)} in {folder}.")
     parts = sample_training(parts, data_args.max_train_samples, data_args.sample_seed)
     known = folder / "parsers.json"
     return parts, json.loads(known.read_text(encoding="utf-8")) if known.is_file() else {}
@@ -106,7 +106,7 @@ def without_long_pairs(parts: DatasetDict, max_length: int | None) -> DatasetDic
 
 
 def word_scores(run: TranslationRun, data_args: DataArguments) -> dict[str, Any]:
-    """Accuracy of words and relations of the scored parts; BLEU of the test split by length of the source."""
+    """Return the accuracy of words and relations per scored split, and BLEU of the test split by source length."""
     results: dict[str, Any] = {}
     for name in run.parts.keys() - {"train"}:
         batches = DataLoader(run.parts[name], run.args.eval_batch_size, collate_fn=run.trainer.data_collator)

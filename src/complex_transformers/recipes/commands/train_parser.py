@@ -34,7 +34,7 @@ try:
     from spacy.util import compounding, fix_random_seed
     from thinc.api import Optimizer
 except ModuleNotFoundError as error:
-    raise ImportError(f"training a parser needs {error.name}: {install_command('train', 'syntax')}") from error
+    raise ImportError(f"training a parser needs {error.name}. {install_command('train', 'syntax')}") from error
 
 SEGMENTERS = ("char", "jieba", "pkuseg")
 PACKAGES = {"ja": "spacy[ja]", "ko": "spacy[ko]", "th": "spacy[th]", "vi": "pyvi"}  # of languages without spaces
@@ -112,11 +112,11 @@ class Arguments:
         counts = ("width", "depth", "epochs", "batch_words", "max_steps", "max_train_sentences", "patience")
         for name in (*counts, "sentences_per_text"):
             if (value := getattr(self, name)) is not None and value < 1:
-                raise ValueError(f"--{name} must be at least 1, got {value}")
+                raise ValueError(f"--{name} must be at least 1, got {value}.")
         if self.segmenter is not None and (self.language != "zh" or self.segmenter not in SEGMENTERS):
             raise ValueError(
                 f"--segmenter must be one of {list(SEGMENTERS)} with --language zh, got {self.segmenter!r} for "
-                f"{self.language!r}"
+                f"{self.language!r}."
             )
 
 
@@ -137,7 +137,7 @@ def read_sentences(paths: Iterable[str], contractions: str, limit: int | None = 
     sentences = (sentence for path in paths for sentence in read_conllu(path, contractions) if sentence["tokens"])
     read = list(islice(sentences, limit))
     if not read:
-        raise ValueError(f"files must have at least one sentence, got none in {list(paths)}")
+        raise ValueError(f"files must have at least one sentence, got none in {list(paths)}.")
     return read
 
 
@@ -149,11 +149,12 @@ def read_training_sentences(args: Arguments) -> dict[str, list[dict[str, Any]]]:
     count = round(args.validation_split * len(train))
     if not 0 < count < len(train):
         raise ValueError(
-            f"--validation_split must leave sentences on both sides, got {args.validation_split} of {len(train)}"
+            f"--validation_split must leave sentences in both splits, got {args.validation_split} of {len(train)}. "
+            "Use --validation_file."
         )
     order = list(range(len(train)))
     random.Random(args.seed).shuffle(order)
-    kept = order[count:] if args.sentences_per_text == 1 else sorted(order[count:])  # neighbours stay neighbours
+    kept = order[count:] if args.sentences_per_text == 1 else sorted(order[count:])  # neighbours are joined to texts
     return {"train": [train[index] for index in kept], "validation": [train[index] for index in order[:count]]}
 
 
@@ -238,7 +239,7 @@ def on_gold_tokens(nlp: Language, gold: list[Doc]) -> dict[str, float]:
 def train(
     args: Arguments, nlp: Language, optimizer: Optimizer, examples: list[Example], dev: list[Doc]
 ) -> list[dict[str, Any]]:
-    """Train; the best epoch so far lies in ``output_dir``. Returns the figures of every epoch."""
+    """Train, save the best epoch in ``output_dir``, and return the metrics of every epoch."""
     history: list[dict[str, Any]] = []
     best, since, step = -1.0, 0, 0
     generator = random.Random(args.seed)
@@ -258,7 +259,9 @@ def train(
         with nlp.use_params(optimizer.averages):
             figures = on_gold_tokens(nlp, dev)
             if figures["las"] > best:
-                Path(args.output_dir).mkdir(parents=True, exist_ok=True)  # spaCy makes the last folder alone
+                Path(args.output_dir).mkdir(
+                    parents=True, exist_ok=True
+                )  # spaCy creates only the last folder of a path
                 nlp.to_disk(args.output_dir)
         seconds = round(time.perf_counter() - start, 1)
         best, since = (figures["las"], 0) if figures["las"] > best else (best, since + 1)

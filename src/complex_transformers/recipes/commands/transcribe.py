@@ -38,7 +38,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("audio", nargs="+", type=Path, help="files, or folders to search")
-    parser.add_argument("--model", required=True, help="folder or name on the Hub, as run_ctc.py saves it")
+    parser.add_argument("--model", required=True, help="folder or name on the Hub, as run ctc saves it")
     parser.add_argument("--output_file", type=Path, help="default: standard output")
     parser.add_argument(
         "--format", choices=("text", "json"), help="default: json for files named .jsonl or .json (one list)"
@@ -95,7 +95,7 @@ class Transcriber:
         config = AutoConfig.from_pretrained(args.model)
         task = "complex-speech2text" if config.is_encoder_decoder else "automatic-speech-recognition"
         if not config.is_encoder_decoder and args.num_beams is not None:
-            raise SystemExit("--num_beams needs a model with a decoder, got CTC. Leave it out.")
+            raise SystemExit(f"--num_beams must be left out with a CTC model, got {args.num_beams}.")
         self.pipeline = pipeline(task, model=args.model, device=args.device)
         self.extractor, self.ratio = self.pipeline.feature_extractor, config.inputs_to_logits_ratio
         self.rate = self.extractor.sampling_rate
@@ -109,12 +109,12 @@ class Transcriber:
     def use_chunks(self, chunk: float, stride: float | None) -> None:
         """Split long audio into chunks of so many seconds; raise for an overlap that loses frames."""
         stride = chunk / 6 if stride is None else stride
-        # In whole output frames, as in the pipeline.
+        # Whole output frames, since the pipeline rounds in the same way.
         self.longest, overlap = (round(s * self.rate / self.ratio) * self.ratio for s in (chunk, stride))
         if not self.extractor.window_length <= overlap < self.longest / 2:
             raise SystemExit(
                 f"--stride_length_s must be between one window ({self.extractor.window_length} samples) and half a "
-                f"chunk ({self.longest // 2}), got {stride:g} s ({overlap})"
+                f"chunk ({self.longest // 2}), got {stride:g} s ({overlap})."
             )
         self.chunks = {"chunk_length_s": chunk, "stride_length_s": stride}
 
@@ -173,7 +173,7 @@ def main(arguments: list[str] | None = None) -> int:
                 written += 1
                 if not record["text"].strip():
                     silent.append(record["file"])
-        finally:  # a list of what there is
+        finally:  # the list must be valid JSON even after an error
             if as_list:
                 print("]" if written else "[]", file=file)
     if silent:

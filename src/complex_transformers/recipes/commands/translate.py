@@ -29,7 +29,7 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 class Arguments:
     """Model, files and search."""
 
-    model: str = field(metadata={"help": "folder or name on the Hub, as run_translation.py saves it"})
+    model: str = field(metadata={"help": "folder or name on the Hub, as run translation saves it"})
     input_file: str | None = field(
         default=None, metadata={"help": "UTF-8, one text per line, also .gz; default: standard input"}
     )
@@ -48,10 +48,10 @@ class Arguments:
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
-            raise ValueError(f"--dtype must be one of {list(DTYPES)}, got {self.dtype!r}")
+            raise ValueError(f"--dtype must be one of {list(DTYPES)}, got {self.dtype!r}.")
         for name in ("batch_size", "num_beams", "max_length"):
             if (value := getattr(self, name)) is not None and value < 1:
-                raise ValueError(f"--{name} must be at least 1, got {value}")
+                raise ValueError(f"--{name} must be at least 1, got {value}.")
 
 
 def translations(args: Arguments, texts: list[str]) -> Iterator[dict[str, Any] | None]:
@@ -78,7 +78,7 @@ def translations(args: Arguments, texts: list[str]) -> Iterator[dict[str, Any] |
             continue
         try:
             (answer,) = next(answers)
-        except ValueError as error:  # which counts non-blank texts from 0
+        except ValueError as error:  # its text numbers count non-blank texts from 0
             raise ValueError(
                 re.sub(r"^text (\d+)", lambda found: f"line {lines[int(found[1])]}", str(error))
             ) from error

@@ -58,7 +58,7 @@ class ModelArguments(arguments_of(ComplexSeq2SeqConfig)):
         for override in self.config_overrides:
             name, equals, value = override.partition("=")
             if not equals:
-                raise ValueError(f"--config_overrides takes NAME=VALUE, got {override!r}")
+                raise ValueError(f"--config_overrides must be NAME=VALUE, got {override!r}.")
             try:
                 given[name] = json.loads(value)
             except json.JSONDecodeError:
@@ -70,7 +70,7 @@ class ModelArguments(arguments_of(ComplexSeq2SeqConfig)):
         given = self.fields()
         if self.model_name_or_path is not None:
             if self.model_type is not None:
-                raise ValueError("give either --model_type or --model_name_or_path")
+                raise ValueError(f"--model_type must be left out with --model_name_or_path, got {self.model_type!r}.")
             return AutoModelForSeq2SeqLM.from_pretrained(self.model_name_or_path, **given)
         given = {
             "vocab_size": len(tokenizer),
@@ -82,8 +82,8 @@ class ModelArguments(arguments_of(ComplexSeq2SeqConfig)):
         }
         model_type = self.model_type or "complex_seq2seq"
         known = type(AutoConfig.for_model(model_type)).__dataclass_fields__
-        if foreign := sorted(set(given) - set(known)):
-            raise ValueError(f"--{foreign[0]} has no effect with --model_type {model_type}. Leave it out.")
+        for name in sorted(set(given) - set(known)):
+            raise ValueError(f"--{name} must be left out with --model_type {model_type}, got {given[name]!r}.")
         return AutoModelForSeq2SeqLM.from_config(AutoConfig.for_model(model_type, **given))
 
 
@@ -106,7 +106,7 @@ def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: s
     if name_or_path is not None:
         tokenizer = AutoTokenizer.from_pretrained(name_or_path)
         if tokenizer.eos_token_id is None or tokenizer("a")["input_ids"][-1:] != [tokenizer.eos_token_id]:
-            raise ValueError(f"tokenizer must append an end-of-text token, got {name_or_path}")
+            raise ValueError(f"tokenizer must append an EOS token (append_eos=True), got {name_or_path}.")
         return tokenizer
     return build_tokenizer(
         (text for column in ("source", "target") for text in parts["train"][column]),

@@ -71,8 +71,10 @@ def load_audio_dataset(
     check_option("overlap", overlap, OVERLAPS)
     check_option("target", target, TARGETS if data_dir is None else ("label",))
     target_column = target_column or target
-    if sum(source is not None for source in (train_file, data_dir, dataset_name)) != 1:
-        raise ValueError("exactly one of train_file, data_dir and dataset_name must be given, got none or several")
+    training = {"train_file": train_file, "data_dir": data_dir, "dataset_name": dataset_name}
+    given = [name for name, source in training.items() if source is not None]
+    if len(given) != 1:
+        raise ValueError(f"exactly one of {', '.join(training)} must be given, got {' and '.join(given) or 'none'}.")
     splits = {}
     if dataset_name is not None:
         hub = load_hub_splits(dataset_name, dataset_config_name, cache_dir)
@@ -122,7 +124,7 @@ def _clips_of_folders(folder: str) -> datasets.Dataset:
         paths += audio
         labels += [label.name] * len(audio)
     if not paths:
-        raise ValueError(f"data_dir must have one folder of audio files per label, got {folder} without audio files")
+        raise ValueError(f"data_dir must have one folder of audio files per label, got {folder} without audio files.")
     if others:
         print(f"{len(others)} file(s) in the label folders are not audio and left out, the first: {others[0]}")
     return require_datasets().Dataset.from_dict({"audio": paths, "label": labels})
@@ -133,7 +135,7 @@ def _check_exist(splits: Mapping[str, datasets.Dataset]) -> None:
     clips = [clip for split in splits.values() for clip in split["audio"]]
     paths = [audio_name(clip) for clip in clips if isinstance(clip, str) or clip.get("bytes") is None]
     if missing := [path for path in paths if not Path(path).is_file()]:
-        raise FileNotFoundError("\n  ".join([f"{len(missing)} audio file(s) are missing:", *missing]))
+        raise FileNotFoundError("\n  ".join([f"audio files must exist, got {len(missing)} missing:", *missing]))
 
 
 def _key(clip: Any) -> str:

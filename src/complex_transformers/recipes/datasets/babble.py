@@ -87,12 +87,12 @@ def load_babble(folder: str | Path, task: int) -> DatasetDict:
         splits[split] = Dataset.from_dict({"audio_path": [str(Path(folder) / path) for path in paths], column: values})
     recordings = [path for split in splits.values() for path in split["audio_path"]]
     if missing := sorted(path for path in recordings if not Path(path).is_file()):
-        raise FileNotFoundError(f"audio_path must be existing files, {len(missing)} are missing: {', '.join(missing)}")
+        raise FileNotFoundError(f"audio_path must be existing files, got {len(missing)} missing: {', '.join(missing)}")
     separate(splits, "error", ["audio_path"], "recording")  # T 5.5.4
     if task != 7:
         texts = [text for split in splits.values() for text in split["text"]]
         if unknown := sorted(set("".join(texts)) - {*load_babble_index(folder, task), " "}):
-            raise ValueError(f"the index of task {task} lacks the symbols {unknown}. Make it with write_babble_tasks.")
+            raise ValueError(f"index of task {task} must have all symbols, got no {unknown}. Use write_babble_tasks.")
     return require_datasets().DatasetDict(splits)
 
 
@@ -185,9 +185,7 @@ def split_by_labels(
         half = round(shares[split] * len(labels) / 2)
         for label, rows in rows_of.items():
             if len(rows) < half:
-                raise ValueError(
-                    f"split {split} must have {half} rows of label {label}, got {len(rows)}. Add recordings."
-                )
+                raise ValueError(f"split {split} must have {half} rows of label {label}, got {len(rows)}.")
             splits[split] += rows[:half]
             del rows[:half]
     splits[first] = [row for rows in rows_of.values() for row in rows]
@@ -234,7 +232,7 @@ def _read_targets(table: Path) -> list[dict[str, Any]]:
     for number, row in enumerate(rows, 1):
         if None in row or None in row.values() or counts[row["file_path"]] > 1:
             raise ValueError(
-                f"row {number} of {table} must have a unique file_path and one cell per column, got {row}"
+                f"row {number} of {table} must have a unique file_path and one cell per column, got {row}."
             )
     if outside := sorted(set().union(*(outside_ipa(row["full_ipa"]) for row in rows))):
         warnings.warn(
@@ -257,7 +255,7 @@ def _write_task(
         splits = split_by_symbols([text for _, text in kept], seed=seed)
     sizes = {**{split: len(numbers) for split, numbers in splits.items()}, "left_out": len(rows) - len(kept)}
     if not all(splits.values()):
-        raise ValueError(f"task {task} has too few rows: {sizes}. Lower min_count, or add recordings.")
+        raise ValueError(f"task {task} must have rows in every split, got {sizes}. Add recordings.")
     if task != 7:
         counts = Counter(symbol for _, text in kept for symbol in text)
         index, vocabulary = _symbol_files(folder.parent, task)

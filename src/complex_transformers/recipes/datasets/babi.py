@@ -65,7 +65,7 @@ def read_babi(lines: Iterable[str], name: str = "the text") -> list[BabiQuestion
         if number not in (1, last + 1) or ("?" in text) != ("\t" in text):
             raise ValueError(
                 f"{name}, line {row} must be '{last + 1} sentence' or '{last + 1} question?TAB answer TAB lines', got "
-                f"{line.rstrip()[:80]!r}"
+                f"{line.rstrip()[:80]!r}."
             )
         if number == 1:
             story, places = [], {}

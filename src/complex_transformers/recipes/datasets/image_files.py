@@ -70,7 +70,7 @@ def _read_one(path: str) -> ImageArrays:
     if images.dtype != np.uint8 or images.shape[3:] not in ((), (3,)) or labels.shape != images.shape[:1]:
         raise ValueError(
             f"{path} must have uint8 images [N, H, W], [N, H, W, 3] or [N, 3, H, W] and labels [N], got "
-            f"{images.dtype} {list(images.shape)} and {list(labels.shape)}"
+            f"{images.dtype} {list(images.shape)} and {list(labels.shape)}."
         )
     return ImageArrays(images, labels.astype(np.int64))
 
@@ -80,7 +80,7 @@ def _read_idx(path: str) -> np.ndarray:
     with open_file(path) as file:
         data = file.read()
     if data[:3] != bytes([0, 0, 8]):
-        raise ValueError(f"{path} must be an IDX file of bytes or end in .npz, got {data[:3]!r} at its start")
+        raise ValueError(f"{path} must be an IDX file of bytes or end in .npz, got {data[:3]!r} at its start.")
     start = 4 + 4 * data[3]
     sizes = np.frombuffer(data[4:start], dtype=">u4").tolist()
     return np.frombuffer(data, dtype=np.uint8, offset=start).reshape(sizes)

@@ -92,7 +92,7 @@ def without_brackets(text: str, contents: bool) -> str:
         elif contents or not depth:
             kept.append(character)
     if depth:
-        raise ValueError(f"text must have balanced parentheses, got {text!r}")
+        raise ValueError(f"text must have balanced parentheses, got {text!r}.")
     return " ".join("".join(kept).split())
 
 

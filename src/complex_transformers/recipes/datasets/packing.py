@@ -22,7 +22,7 @@ from .splits import SPLITS, given_files
 
 __all__ = ["BlockCollator", "BlockStream", "pack_blocks", "stream_plain_text"]
 
-_TEXTS = 256  # tokenized together
+_TEXTS = 256  # tokenized in one batch
 
 
 def pack_blocks(
@@ -44,7 +44,7 @@ def pack_blocks(
         TypeError: one string instead of several texts, or a text that is not a string.
     """
     if block_size < 2:
-        raise ValueError(f"block_size must be 2 or more, got {block_size}")
+        raise ValueError(f"block_size must be 2 or more, got {block_size}.")
     texts, rest, total = checked_texts(texts), torch.empty(0, dtype=torch.long), 0
     while some := list(islice(texts, _TEXTS)):
         ids = torch.from_numpy(token_ids(some, tokenizer, by_character)).long()
@@ -54,7 +54,7 @@ def pack_blocks(
         yield from rest[:whole].split(block_size) if whole else ()
         rest = rest[whole:]
     if total < 2:
-        raise ValueError(f"texts must have 2 tokens or more, got {total}")
+        raise ValueError(f"texts must have 2 tokens or more, got {total}.")
     if len(rest) > 1:
         yield rest
 
@@ -89,7 +89,7 @@ def stream_plain_text(
         others = {name: split for name, split in loaded.items() if name in SPLITS and name not in files}
         readers |= {name: _column(split, text_column) for name, split in others.items()}
     if "validation" not in readers:  # a stream cannot be split
-        raise ValueError(f"validation_file must be given, got only {list(readers)}")
+        raise ValueError(f"validation_file must be given for a stream, got only the splits {list(readers)}.")
     return readers["train"], {name: list(reader()) for name, reader in readers.items() if name != "train"}
 
 

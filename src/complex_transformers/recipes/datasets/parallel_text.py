@@ -38,7 +38,8 @@ def read_texts(path: str | None, empty: str = "error") -> list[str]:
     texts = list(decode_lines(sys.stdin.buffer) if path is None else read_lines(path))
     numbers = [number for number, text in enumerate(texts, 1) if not text.strip()]
     if numbers and empty == "error":
-        raise ValueError(f"{len(numbers)} blank line(s), first: line {numbers[0]}. Remove them or use empty='keep'.")
+        found = f"{len(numbers)} blank line(s), the first is line {numbers[0]}"
+        raise ValueError(f"texts must not be blank, got {found}. Remove them or use empty='keep'.")
     return texts
 
 
@@ -49,8 +50,8 @@ def _read(name: str, paths: Sequence[str] | str, columns: list[str]) -> Dataset:
     source, target = (list(read_lines(path)) for path in paths)
     if len(source) != len(target):
         raise ValueError(
-            f"{name}_file needs two files with equally many lines, got {paths[0]} with {len(source)} and {paths[1]} "
-            f"with {len(target)}"
+            f"{name}_file must be two files with equally many lines, got {paths[0]} with {len(source)} and {paths[1]} "
+            f"with {len(target)}."
         )
     return require_datasets().Dataset.from_dict({"source": source, "target": target})
 
@@ -176,7 +177,7 @@ def encode_parallel_dataset(
             f"max_target_length={limits['target']}"
         )
         if too_long == "error":
-            raise ValueError(f"{message}. Raise the limits (and max_position_embeddings), or set too_long.")
+            raise ValueError(f"{message}. Raise the limits (and max_position_embeddings), or set too_long='drop'.")
         warnings.warn(f"{message}: {'cut' if too_long == 'truncate' else 'dropped'}", stacklevel=2)
         if too_long == "truncate":
             result[name] = split.map(encode, batched=True, fn_kwargs={"cut": True}, desc="Truncating")

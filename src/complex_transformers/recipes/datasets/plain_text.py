@@ -67,7 +67,7 @@ def _lines_of(path: str, keep_linebreaks: bool, cache_dir: str | None) -> Datase
     if cache_dir is None:
         return Dataset.from_dict({"text": list(read_lines(path, keep_linebreaks))})
     state = os.stat(path)
-    version = (state.st_size, state.st_mtime_ns)  # datasets tells cached files apart by the arguments
+    version = (state.st_size, state.st_mtime_ns)  # datasets caches by the arguments
     options = {"path": os.path.abspath(path), "keep_linebreaks": keep_linebreaks, "version": version}
     return Dataset.from_generator(_rows, gen_kwargs=options, cache_dir=cache_dir)
 

@@ -32,7 +32,8 @@ def given_files(option: str, files: Sequence[Any], dataset_name: str | None) -> 
     """Return the files given for splits; raise if the training split has two sources or none."""
     given = {name: file for name, file in zip(SPLITS, files, strict=True) if file is not None}
     if (dataset_name is None) == ("train" not in given):
-        raise ValueError(f"exactly one of dataset_name and {option} must be given, got none or both")
+        found = "none" if dataset_name is None else "both"
+        raise ValueError(f"exactly one of dataset_name and {option} must be given, got {found}.")
     return given
 
 
@@ -102,7 +103,7 @@ def strings_of(name: str, split: Dataset, column: str, kind: str) -> list[str]:
         values = [feature.names[value] if value is not None and value >= 0 else None for value in values]
     for row, value in enumerate(values):
         if value is None or value != value or isinstance(value, (list, Mapping)) or not str(value).strip():
-            raise ValueError(f"{kind} must be a string or number, got {value!r:.40} in row {row} of the {name} data")
+            raise ValueError(f"{kind} must be a string or number, got {value!r:.40} in row {row} of the {name} data.")
     return [str(value) for value in values]
 
 
@@ -144,7 +145,9 @@ def separate(splits: dict[str, Dataset], overlap: str, columns: Sequence[str], n
 def _check_held_out(held_out: int, size: int, fraction: float) -> None:
     """Raise if a share leaves the training or the validation split empty."""
     if not 0 < held_out < size:
-        raise ValueError(f"validation_split={fraction} of {size} rows leaves a split empty. Give a validation file.")
+        raise ValueError(
+            f"validation_split must leave rows in both splits, got {fraction} of {size} rows. Give a validation file."
+        )
 
 
 def hold_out_end(split: Dataset, fraction: float) -> tuple[Dataset, Dataset]:
@@ -203,4 +206,4 @@ def check_labels(splits: Mapping[str, Dataset], known: Collection[str] | None = 
     known = set(splits["train"]["label"]) if known is None else set(known)
     for name, split in splits.items():
         if unknown := sorted(set(split["label"]) - known):
-            raise ValueError(f"the {name} data has labels {unknown} that the training data lacks: {sorted(known)}")
+            raise ValueError(f"labels of the {name} data must be training labels, {sorted(known)}, got {unknown}.")

@@ -146,7 +146,7 @@ class MemoryLayer(CacheLayerMixin):
 
 
 class MemoryCache(StreamCache):
-    """A ``MemoryLayer`` for every layer of a model: the ``cache`` of a Transformer-XL.
+    """The ``cache`` of a Transformer-XL: a ``MemoryLayer`` for every layer.
 
     ``keeps="states"`` is the memory of Dai et al.: h~ = [SG(memory), h], k = W_k h~, v = W_v h~. Every segment
     projects the old states again, with the current weights, which get a gradient from them. ``"keys"`` stores the
@@ -177,13 +177,10 @@ class MemoryCache(StreamCache):
         """
         if len(self.layers) != config.num_hidden_layers:
             raise ValueError(
-                f"cache must have num_hidden_layers={config.num_hidden_layers} layers, got {len(self.layers)}. Start "
-                "with a new memory."
+                f"cache must have {config.num_hidden_layers} layers, got {len(self.layers)}. Start with a new one."
             )
         if getattr(config, "same_length", False) and self.mem_len < config.mem_len - 1:
-            raise ValueError(
-                f"mem_len must be {config.mem_len - 1} or more with same_length=True, got {self.mem_len}."
-            )
+            raise ValueError(f"mem_len must be at least {config.mem_len - 1} with same_length, got {self.mem_len}.")
 
     def _layer(self, layer_idx: int) -> MemoryLayer:
         return self.layers[layer_idx]
@@ -199,9 +196,9 @@ class MemoryCache(StreamCache):
         return self._layer(layer_idx).extend(hidden_states)[0]
 
     def written_once(self) -> MemoryCache:
-        """Return a view for one segment whose layers are computed twice, as in gradient checkpointing.
+        """Return a cache that gradient checkpointing, which computes a layer twice, extends only once per segment.
 
-        A layer extends the memory in its first forward pass; in later ones it sees the memory of the first again.
+        A layer extends the memory in its first forward pass. In later passes it reads the memory as it was before.
         """
         return _WrittenOnce(self)
 
@@ -214,7 +211,7 @@ class MemoryCache(StreamCache):
         kept = min(tokens, self.mem_len)
         for name, tensor in tensors.items():
             if tensor.dim() < 3 or tensor.shape[-2] != kept:
-                raise ValueError(f"{name} must have {kept} tokens on axis -2, got the shape {tuple(tensor.shape)}.")
+                raise ValueError(f"{name} must have {kept} tokens on axis -2, got shape {tuple(tensor.shape)}.")
 
     def _restore(self, layer: MemoryLayer, tensors: dict[str, Tensor], tokens: int) -> None:
         layer.extend(*(tensors[name] for name in MEMORY_KINDS[self.keeps]))
@@ -231,7 +228,7 @@ class _WrittenOnce(MemoryCache):
         self._before: dict[int, MemoryLayer] = {}
 
     def _layer(self, layer_idx: int) -> MemoryLayer:
-        # A layer replaces its tensors and never writes into them: a shallow copy stays as it is.
+        # A shallow copy suffices, since a layer replaces its tensors and never writes into them.
         if layer_idx in self._before:
             return copy.copy(self._before[layer_idx])
         self._before[layer_idx] = copy.copy(self.layers[layer_idx])

@@ -53,7 +53,7 @@ class RecurrentStateLayer(CacheLayerMixin):
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         """Raise a TypeError: a recurrent layer has no keys and values."""
-        raise TypeError("a recurrent state has no keys and values. Use advance(num_new_tokens, **states).")
+        raise TypeError("a recurrent layer has no keys and values to update. Use advance(num_new_tokens, **states).")
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Return the number of tokens, new ones included, and the index of the first."""
@@ -68,7 +68,7 @@ class RecurrentStateLayer(CacheLayerMixin):
         return -1
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Forget all tokens: the next one starts a sequence."""
         self.states, self.source = {}, {}
         self.cumulative_length = 0
         self.is_initialized = False
@@ -78,26 +78,26 @@ class RecurrentStateLayer(CacheLayerMixin):
         if tokens_to_remove != 0:
             raise ValueError(f"tokens_to_remove must be 0 for a recurrent state, got {tokens_to_remove}.")
 
-    def _of_batch(self, change: Callable[[Tensor], Tensor], source: bool = True) -> None:
+    def _change_tensors(self, change: Callable[[Tensor], Tensor], source: bool = True) -> None:
         self.states = {name: change(value) for name, value in self.states.items()}
         if source:
             self.source = {name: change(value) for name, value in self.source.items()}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the states by ``beam_idx``; tensors of the source stay."""
-        self._of_batch(lambda value: value.index_select(0, beam_idx.to(value.device)), source=False)
+        self._change_tensors(lambda value: value.index_select(0, beam_idx.to(value.device)), source=False)
 
     def batch_repeat_interleave(self, repeats: int) -> None:
         """Repeat every row ``repeats`` times, copies side by side."""
-        self._of_batch(lambda value: value.repeat_interleave(repeats, dim=0))
+        self._change_tensors(lambda value: value.repeat_interleave(repeats, dim=0))
 
     def batch_select_indices(self, indices: Tensor) -> None:
         """Keep the rows ``indices`` of the batch, in this order."""
-        self._of_batch(lambda value: value[indices.to(value.device)])
+        self._change_tensors(lambda value: value[indices.to(value.device)])
 
     def offload(self) -> None:
         """Move all tensors to the CPU."""
-        self._of_batch(lambda value: value.to("cpu", non_blocking=True))
+        self._change_tensors(lambda value: value.to("cpu", non_blocking=True))
 
     def prefetch(self) -> None:
         """Do nothing: states follow the device of the next step."""
@@ -122,9 +122,7 @@ class RecurrentCache(StreamCache):
         layers = enumerate(self.state_sizes or ()) if tokens else ()
         expected = {f"layers.{index}.{name}": size for index, sizes in layers for name, size in sizes.items()}
         if (found := stored_sizes(tensors)) != expected:
-            raise ValueError(
-                f"saved states must have the widths {expected}, got {found}. Load them into the model that saved them."
-            )
+            raise ValueError(f"saved states must have the widths {expected}, got {found}. Load them into their model.")
 
     def _restore(self, layer: RecurrentStateLayer, tensors: dict[str, Tensor], tokens: int) -> None:
         layer.advance(tokens, **tensors)

@@ -68,7 +68,7 @@ class StreamCache(Cache):
         self.reset()
         for index, layer in enumerate(self.layers if tokens else []):
             start = f"layers.{index}."
-            own = {
+            layer_tensors = {
                 name.removeprefix(start): value.clone() for name, value in tensors.items() if name.startswith(start)
             }
-            self._restore(layer, own, tokens)
+            self._restore(layer, layer_tensors, tokens)
