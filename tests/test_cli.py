@@ -120,7 +120,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         raise ModuleNotFoundError("No module named 'datasets'", name="datasets")
 
     monkeypatch.setattr(cli, "import_module", fail)
-    refused(capsys, "complex-transformers run ctc needs datasets: pip install", "run", "ctc")
+    refused(capsys, "complex-transformers run ctc needs datasets. Install it: pip install", "run", "ctc")
 
 
 @pytest.mark.parametrize("error", [ValueError, FileNotFoundError])
