@@ -17,7 +17,7 @@ from complex_transformers.nn import GroupedQueryAttention, complex_attention, us
 from interpreter import DEVICE
 from oracles import TOLERANCE, finite
 
-SCORES = ("real", "modulus", "bilinear_modulus")
+SCORES = ("modulus", "bilinear_modulus")
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 FORWARD, BACKWARD = ["forward"], ["forward", "backward_query", "backward_key"]
 
@@ -84,9 +84,7 @@ def as_complex(x):
 def oracle(query, key, value, mask, score, scaling, groups, is_causal, keep=1.0):
     """softmax(score scaling + mask) v in complex128, a lowest number in place of what is masked."""
     key, value = (x.repeat_interleave(groups, dim=1) for x in (key, value))
-    if score == "real":
-        scores = query @ key.mT  # of real numbers of any width; Re(q k^H) of halves
-    elif score == "modulus":
+    if score == "modulus":
         scores = (as_complex(query) @ as_complex(key).mH).abs()
     else:
         scores = (as_complex(query) @ as_complex(key).mT).abs()
@@ -141,14 +139,14 @@ def check(launched, shape, score, dtype, mask, scaling=0.7):
     [
         ("several tiles", "modulus", torch.float32, "causal"),
         ("several tiles", "bilinear_modulus", torch.bfloat16, "every query"),
-        ("one tile", "real", torch.float16, "additive"),
+        ("one tile", "modulus", torch.float16, "additive"),
         ("shared keys", "modulus", torch.bfloat16, "padding"),
         ("shared keys", "bilinear_modulus", torch.float32, "additive in float32"),
-        ("a cache, one query", "real", torch.float32, "causal"),
+        ("a cache, one query", "modulus", torch.float32, "causal"),
         ("a cache, some queries", "modulus", torch.float16, "causal"),
-        ("more queries than keys", "real", torch.bfloat16, "none"),
+        ("more queries than keys", "modulus", torch.bfloat16, "none"),
         ("128 features", "bilinear_modulus", torch.float32, "none"),
-        ("odd values", "real", torch.float32, "longer than the keys"),
+        ("odd values", "modulus", torch.float32, "longer than the keys"),
         ("a feature", "modulus", torch.float32, "none"),
     ],
 )
@@ -288,11 +286,8 @@ REFUSED = {
     "float64": plain(dtype=torch.float64),
     "wide heads": plain(shapes=[(1, 1, 2, 258), (1, 1, 3, 258), (1, 1, 3, 4)]),
     "wide values": plain(shapes=[(1, 1, 2, 4), (1, 1, 3, 4), (1, 1, 3, 257)]),
-    "keys of one text for two": plain(score="real", shapes=[(2, 1, 2, 4), (1, 1, 3, 4), (1, 1, 3, 4)]),
-    "three axes": plain(score="real", shapes=[(2, 5, 8), (2, 6, 8), (2, 6, 8)]),
     "a learned mask": plain(mask=torch.randn(5, 6, requires_grad=True)),
     "a mask in float64": plain(mask=torch.randn(5, 6).double()),
-    "masks of two texts for one": plain(score="real", mask=torch.ones(2, 1, 5, 6, dtype=torch.bool)),
     "no texts": plain(shapes=[(0, 2, 5, 8), (0, 2, 6, 8), (0, 2, 6, 8)]),
     "no queries": plain(shapes=[(1, 2, 0, 8), (1, 2, 6, 8), (1, 2, 6, 8)]),
     "no keys": plain(shapes=[(1, 2, 5, 8), (1, 2, 0, 8), (1, 2, 0, 8)]),
@@ -436,7 +431,7 @@ def test_a_decoder_layer_with_a_cache(launched, score):
     with use_kernels(False):
         expected = layer(x, need_weights=False)[0]
     torch.testing.assert_close(layer(x, need_weights=False)[0], expected, rtol=0.0, atol=1e-5)
-    assert launched == FORWARD
+    assert launched.count("forward") == 1
 
     class Cache:
         def update(self, key, value, layer_idx, **kwargs):
@@ -447,7 +442,7 @@ def test_a_decoder_layer_with_a_cache(launched, score):
     cache = Cache()
     parts = [layer(part, cache=cache, need_weights=False)[0] for part in x.split([2, 2, 1], dim=1)]
     torch.testing.assert_close(torch.cat(parts, dim=1), expected, rtol=0.0, atol=1e-5)
-    assert launched == 4 * FORWARD
+    assert launched.count("forward") == 4
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------

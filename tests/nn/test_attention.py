@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,7 @@ from torch.autograd import gradcheck, gradgradcheck
 from complex_transformers.kernels import modulus_attention
 from complex_transformers.kernels.modulus_attention import ScoreModulus
 from complex_transformers.nn import ComplexMultiheadAttention, complex_attention
+from complex_transformers.nn.attention import multi_head
 from complex_transformers.nn.attention.multi_head import ATTENTION_FUNCTIONS, check_attention
 from oracles import (
     DTYPES,
@@ -390,3 +393,29 @@ def test_a_learned_mask_has_its_gradient():
     assert gradcheck(attend, (mask,))
     blocks = attend(mask.detach())
     torch.testing.assert_close(attend(mask), blocks)
+
+
+@pytest.mark.parametrize("mask", [None, "boolean", "additive", "no key"])
+@pytest.mark.parametrize(("length", "size"), [(5, 5), (2, 5)])
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_the_real_score_runs_in_the_attention_of_torch(mask, length, size, is_causal, monkeypatch):
+    monkeypatch.setattr(multi_head, "is_eager_cpu", lambda x: False)  # as on a GPU
+    module = SimpleNamespace(training=False, num_key_value_groups=2)
+    query, key, value = (randn(2, heads, n, 6, grad=True) for heads, n in ((4, length), (2, size), (2, size)))
+    given = {"boolean": torch.rand(2, 1, length, size) > 0.3, "additive": randn(length, size)}.get(mask)
+    if mask == "no key":  # a query that attends to nothing attends to all keys equally
+        given = torch.zeros(2, 1, length, size, dtype=torch.bool)
+    if mask == "boolean":
+        given[..., -length:] |= torch.eye(length, dtype=torch.bool)
+
+    def results(need_weights):
+        out, weights = complex_attention(
+            module, query, key, value, given, score="real", need_weights=need_weights, is_causal=is_causal
+        )
+        assert (weights is None) != need_weights
+        # torch's attention has wrong gradients for queries without a key, whose outputs mean nothing.
+        grads = () if mask == "no key" else torch.autograd.grad(out.square().sum(), (query, key, value))
+        return [out, *grads]
+
+    for one, two in zip(results(False), results(True), strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-10, atol=1e-10)

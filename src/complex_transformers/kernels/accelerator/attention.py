@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Attention with complex scores by Triton kernels: which inputs are supported, and the call.
+"""Attention with moduli of complex scores by Triton kernels: which inputs are supported, and the call.
 
 Queries are ``[B, H, T, D]``, keys ``[B, H / G, S, D]``, values ``[B, H / G, S, D_v]``; D holds ``[real | imag]``
 halves.
@@ -25,13 +25,15 @@ def takes_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, groups: int, score: str, is_causal: bool
 ) -> bool:
     """Return whether the kernel supports these inputs of ``attention``."""
-    if not may_run(query, key, value, in_graphs=True) or not query.dim() == key.dim() == value.dim() == 4:
+    if score not in SCORES or not may_run(query, key, value, in_graphs=True):
+        return False
+    if not query.dim() == key.dim() == value.dim() == 4:
         return False
     batch, heads, length, width = query.shape
     size = key.shape[2]
     if key.shape != (batch, heads // groups, size, width) or value.shape[:3] != key.shape[:3] or heads % groups:
         return False
-    if max(width, value.shape[3]) > largest_width(query) or (width % 2 and score != "real"):
+    if max(width, value.shape[3]) > largest_width(query) or width % 2:
         return False
     if is_causal and length > size:  # queries before the first key
         return False
@@ -60,9 +62,9 @@ def attention(
 ) -> Tensor:
     """Compute softmax(s scaling + mask) v, the context ``[B, T, H, D_v]``.
 
-    The score s is |q k^H| (``modulus``), |q k^T| (``bilinear_modulus``) or Re(q k^H) (``real``). A mask is boolean
-    (true attends) or additive. ``is_causal`` aligns the last query with the last key. Memory is linear in both
-    lengths, forward and backward.
+    The score s is |q k^H| (``modulus``) or |q k^T| (``bilinear_modulus``). A mask is boolean (true attends) or
+    additive. ``is_causal`` aligns the last query with the last key. Memory is linear in both lengths, forward and
+    backward.
     """
     number, seed = SCORES.index(score), torch.randint(2**62, ()) if dropout else None
     if is_compiled():

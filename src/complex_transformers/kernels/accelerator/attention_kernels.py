@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 # Codes of scores and masks, as the launcher passes them.
-REAL, MODULUS, BILINEAR = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
+MODULUS, BILINEAR = tl.constexpr(0), tl.constexpr(1)
 NO_MASK, BOOLEAN = tl.constexpr(0), tl.constexpr(1)
 
 LOWEST = tl.constexpr(-3.4028234663852886e38)
@@ -37,18 +37,16 @@ def pair(pointer, rows, columns, strides, num_rows, width, SCORE: tl.constexpr, 
     """
     inside = columns < width
     first = tile(pointer, rows, columns, strides, num_rows, inside)
-    second = first
-    if SCORE != REAL:
-        half = width // 2
-        is_imag = (columns >= half)[None, :]
-        exchanged = tl.where(columns >= half, columns - half, columns + half)
-        second = tile(pointer, rows, exchanged, strides, num_rows, inside)
-        if SCORE == BILINEAR:
-            first = tl.where(is_imag, -first, first)
-        elif OF_KEYS:
-            second = tl.where(is_imag, second, -second)
-        else:
-            second = tl.where(is_imag, -second, second)
+    half = width // 2
+    is_imag = (columns >= half)[None, :]
+    exchanged = tl.where(columns >= half, columns - half, columns + half)
+    second = tile(pointer, rows, exchanged, strides, num_rows, inside)
+    if SCORE == BILINEAR:
+        first = tl.where(is_imag, -first, first)
+    elif OF_KEYS:
+        second = tl.where(is_imag, second, -second)
+    else:
+        second = tl.where(is_imag, -second, second)
     return first, second
 
 
@@ -86,15 +84,12 @@ def masked(score, mask, rows, columns, strides, length, size, lowest, MASK: tl.c
 @triton.jit
 def scores(
     a, b, keys, mask, rows, columns, strides, scale, length, size, lowest,
-    SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
+    MASK: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Compute masked scores ``[M, N]`` and s / |s|."""
     real = tl.dot(a, tl.trans(keys), input_precision=PRECISION)
-    imag = real
-    score = real
-    if SCORE != REAL:
-        imag = tl.dot(b, tl.trans(keys), input_precision=PRECISION)
-        score, real, imag = polar(real, imag)
+    imag = tl.dot(b, tl.trans(keys), input_precision=PRECISION)
+    score, real, imag = polar(real, imag)
     score = masked(score * scale, mask, rows, columns, strides, length, size, lowest, MASK, CAUSAL)
     return score, real, imag
 
@@ -147,7 +142,7 @@ def forward(
         columns = first + tl.arange(0, N)
         keys = tile(key, columns, d, k_strides, size, d < width)
         score, _, _ = scores(
-            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, SCORE, MASK, CAUSAL, PRECISION
+            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, MASK, CAUSAL, PRECISION
         )
         new = tl.maximum(largest, tl.max(score, 1))
         shrink = tl.exp(largest - new)
@@ -202,7 +197,7 @@ def backward_query(
         columns = first + tl.arange(0, N)
         keys = tile(key, columns, d, k_strides, size, d < width)
         score, real, imag = scores(
-            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, SCORE, MASK, CAUSAL, PRECISION
+            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, MASK, CAUSAL, PRECISION
         )
         weights = tl.exp(score - largest[:, None]) / total[:, None]
         values = tile(value, columns, c, v_strides, size, c < value_width)
@@ -210,12 +205,9 @@ def backward_query(
         if DROPOUT:
             of_weights *= kept(seed, place, rows, columns, size, dropout)
         of_scores = gradient_of_scores(score, weights, of_weights, products, scale)
-        if SCORE == REAL:
-            result += tl.dot(of_scores.to(keys.dtype), keys, input_precision=PRECISION)
-        else:
-            first_keys, second_keys = pair(key, columns, d, k_strides, size, width, SCORE, True)
-            result += tl.dot((of_scores * real).to(keys.dtype), first_keys, input_precision=PRECISION)
-            result += tl.dot((of_scores * imag).to(keys.dtype), second_keys, input_precision=PRECISION)
+        first_keys, second_keys = pair(key, columns, d, k_strides, size, width, SCORE, True)
+        result += tl.dot((of_scores * real).to(keys.dtype), first_keys, input_precision=PRECISION)
+        result += tl.dot((of_scores * imag).to(keys.dtype), second_keys, input_precision=PRECISION)
     places = grad_query + offset(gq_strides, batch, head) + rows.to(tl.int64)[:, None] * gq_strides[2]
     inside = (rows < length)[:, None] & (d < width)[None, :]
     tl.store(places + d[None, :] * gq_strides[3], result.to(grad_query.dtype.element_ty), mask=inside)
@@ -252,7 +244,7 @@ def backward_key(
             a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
             score, real, imag = scores(
                 a, b, keys, own_mask, rows, columns, m_strides, scale, length, size, lowest,
-                SCORE, MASK, CAUSAL, PRECISION,
+                MASK, CAUSAL, PRECISION,
             )  # fmt: skip
             largest = tl.load(row_max + row_start + rows, mask=rows < length, other=0.0)
             total = tl.load(row_sum + row_start + rows, mask=rows < length, other=1.0)
@@ -267,11 +259,8 @@ def backward_key(
                 used *= factors
             of_values += tl.dot(tl.trans(used.to(of_out.dtype)), of_out, input_precision=PRECISION)
             of_scores = gradient_of_scores(score, weights, of_weights, products, scale)
-            if SCORE == REAL:
-                of_keys += tl.dot(tl.trans(of_scores.to(a.dtype)), a, input_precision=PRECISION)
-            else:
-                of_keys += tl.dot(tl.trans((of_scores * real).to(a.dtype)), a, input_precision=PRECISION)
-                of_keys += tl.dot(tl.trans((of_scores * imag).to(a.dtype)), b, input_precision=PRECISION)
+            of_keys += tl.dot(tl.trans((of_scores * real).to(a.dtype)), a, input_precision=PRECISION)
+            of_keys += tl.dot(tl.trans((of_scores * imag).to(a.dtype)), b, input_precision=PRECISION)
     places = grad_key + offset(gk_strides, batch, key_head) + columns.to(tl.int64)[:, None] * gk_strides[2]
     inside = (columns < size)[:, None]
     tl.store(

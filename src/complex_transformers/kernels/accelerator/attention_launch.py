@@ -21,7 +21,7 @@ __all__ = ["LARGEST_TILE", "SCORES", "KernelAttention", "backward", "forward", "
 
 LARGEST_TILE = (64, 64)  # queries by keys
 TILE_BYTES = 2**16  # of shared memory for the operands of a tile; a processor has 99 KiB or more
-SCORES = ("real", "modulus", "bilinear_modulus")  # the index is the SCORE constant of the kernels
+SCORES = ("modulus", "bilinear_modulus")  # the index is the SCORE constant of the kernels
 
 
 def whole_mask(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
@@ -111,10 +111,7 @@ def _plain(
     """Compute the same with differentiable operations and a full score matrix; dropout uses the same factors."""
     length, size = query.shape[2], key.shape[2]
     q, k, v = (x.float() for x in (query, key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)))
-    if SCORES[score] == "real":
-        scores = q @ k.mT
-    else:
-        scores = moduli(*(stack(q, SCORES[score] == "bilinear_modulus") @ k.mT).chunk(2, dim=-2))
+    scores = moduli(*(stack(q, SCORES[score] == "bilinear_modulus") @ k.mT).chunk(2, dim=-2))
     scores, lowest = scores * scaling, torch.finfo(torch.float32).min
     if mask is not None and mask.dtype == torch.bool:
         scores = scores.masked_fill(~mask, lowest)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from ...kernels.accelerator.attention import attention, takes_attention
 from ...kernels.dispatch import is_eager_cpu
-from ...kernels.exporting import halves
+from ...kernels.exporting import halves, is_exporting
 from ...kernels.modulus_attention import BlockedModulusAttention, ScoreModulus, stack
 from .. import (
     functional as CF,
@@ -204,9 +204,9 @@ def complex_attention(
         softcap: c, for scores c tanh(s / c) before the mask is added (Gemma 2); default no limit. ``split_softmax``
             ignores it.
         score, normalization: names of the formulas above.
-        need_weights: with False no weights are returned, and ``softmax`` may be computed block by block (on the CPU
-            for modulus scores, by a Triton kernel for all scores): memory linear in the length, sums in float32 or
-            better.
+        need_weights: with False no weights are returned, and ``softmax`` may be computed with memory linear in the
+            length: block by block on the CPU and by a Triton kernel for modulus scores, by PyTorch's attention for
+            ``real``, which has no second derivatives. Sums are in float32 or better.
         is_causal: hide the keys after each query, in addition to the mask; default: ``module.is_causal`` without a
             mask.
 
@@ -223,6 +223,8 @@ def complex_attention(
     given = query, key, value, attention_mask
     if not need_weights and normalization == "softmax" and takes_attention(*given, groups, score, is_causal):
         return attention(*given, score, scaling, groups, is_causal=is_causal, dropout=dropout), None
+    if score == "real" and normalization == "softmax" and not (need_weights or is_eager_cpu(query) or is_exporting()):
+        return torch_attention(*given, is_causal, scaling, groups, dropout), None
     if groups > 1:
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
     query = query * scaling  # before the product: fp16 scores of long heads stay in range
@@ -246,6 +248,30 @@ def complex_attention(
     mask = additive_mask(attention_mask, is_causal, scores.shape[-2], scores.shape[-1], scores)
     weights = F.dropout(normalize(scores, mask, normalization).to(value.dtype), dropout)
     return (weights @ value).transpose(1, 2), weights
+
+
+def torch_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    is_causal: bool,
+    scaling: float,
+    groups: int,
+    dropout: float,
+) -> Tensor:
+    """Compute softmax(Re(q k^H) scaling + mask) v by PyTorch's attention, ``[B, T, H, D_v]``."""
+    length, size = query.shape[-2], key.shape[-2]
+    mask = None
+    if attention_mask is not None or (is_causal and length != size):  # torch aligns the first query with the first key
+        mask, is_causal = additive_mask(attention_mask, is_causal, length, size, query), False
+    options: dict[str, Any] = {
+        "dropout_p": dropout,
+        "is_causal": is_causal,
+        "scale": scaling,
+        "enable_gqa": groups > 1,
+    }
+    return F.scaled_dot_product_attention(query, key, value, mask, **options).transpose(1, 2)
 
 
 def blocked_attention(
