@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from functools import cache
 
@@ -31,6 +32,16 @@ settings.load_profile("repository")
 
 # Reading all docstrings of the standard library takes seconds: once for all tests of a process.
 word_order.docstring_sentences = cache(word_order.docstring_sentences)
+
+
+def pytest_collection_finish() -> None:
+    """Hide what is imported from the garbage collector: ``Trainer.train`` collects, which takes a second otherwise."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
