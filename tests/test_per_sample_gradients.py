@@ -27,7 +27,10 @@ def gradients_one_by_one(model, batches):
     return {name: torch.stack([one[name] for one in found]) for name in found[0]}
 
 
-@pytest.mark.parametrize("case", CLASSIFIERS, ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=str(case), marks=[] if case.is_default else pytest.mark.full) for case in CLASSIFIERS],
+)
 def test_vmap_of_gradients_over_token_ids(case):
     model = case.trained().double()
     samples = rows(model, (5, 5), labels=True)

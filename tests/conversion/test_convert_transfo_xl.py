@@ -65,9 +65,9 @@ def assert_same_outputs(model, weights, known, cuts=CUTS, memory=None, zeros=Non
     ("lengths", "dtype"),
     [
         ({}, torch.float64),
-        ({"clamp_len": 3}, torch.float64),
-        ({"same_length": True}, torch.float64),
-        ({}, torch.float32),
+        pytest.param({"clamp_len": 3}, torch.float64, marks=pytest.mark.full),
+        pytest.param({"same_length": True}, torch.float64, marks=pytest.mark.full),
+        pytest.param({}, torch.float32, marks=pytest.mark.full),
     ],
     ids=["plain", "clamped", "same", "float32"],
 )

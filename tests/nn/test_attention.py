@@ -270,7 +270,7 @@ def test_blocks_drop_the_same_weights_forward_and_backward(monkeypatch):
     torch.testing.assert_close(dropped[kept], weights[kept] / 0.6)
     assert 0.4 < kept.double().mean() < 0.8
     v = randn(1, 2, 50, 4, grad=True)
-    assert gradcheck(function, (q, k, v))
+    assert gradcheck(function, (q, k, v), fast_mode=True)
     module.eval()
     torch.testing.assert_close(function(q, k, v), complex_attention(module, q, k, v, None)[0])
     assert counts

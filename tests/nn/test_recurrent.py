@@ -38,7 +38,9 @@ from complex_transformers.nn.recurrent import (
 from oracles import TOLERANCE, assert_close, finite, randn, weight, z
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize(
+    "activation", [ACTIVATIONS[0], *(pytest.param(name, marks=pytest.mark.full) for name in ACTIVATIONS[1:])]
+)
 @pytest.mark.parametrize(("kind", "gate"), CELLS)
 @given(data=st.data())
 def test_every_step_is_that_of_the_paper(kind, gate, activation, data):
@@ -371,6 +373,7 @@ def test_two_thousand_steps(kind, gate):
     assert all(p.grad.any() for p in layer.parameters())
 
 
+@pytest.mark.full  # test_layer_laws.py has some gates
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize(("kind", "gate"), CELLS)
 def test_extreme_inputs(kind, gate, activation):

@@ -292,6 +292,7 @@ def test_a_file_sets_no_attribute_but_parameters(name, counts, tmp_path):
     refused(rf"parameters must be among .*, got \['{name}'\]", SemanticSpace.load, tmp_path)
 
 
+@pytest.mark.full  # test_floors.py reads the imports
 def test_the_room_needs_no_torch_and_names_its_extra():
     code = """
 import sys
