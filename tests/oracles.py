@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
+
+from refusals import refused as assert_refused  # noqa: F401 - for the tests of layers
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 # Error of a short chain of operations relative to the size of the result.
@@ -105,11 +106,3 @@ def assert_slopes(layer: torch.nn.Module, *inputs: Tensor, twice: bool = False) 
     values = [*inputs, *(p.detach().clone().requires_grad_() for p in layer.parameters())]
     assert gradcheck(function, values, fast_mode=True)
     assert not twice or gradgradcheck(function, values, fast_mode=True)
-
-
-def assert_refused(
-    message: str, function: Callable, *arguments: object, error: type[Exception] = ValueError, **options: object
-) -> None:
-    """The call is refused with an error of this kind whose text matches."""
-    with pytest.raises(error, match=message):
-        function(*arguments, **options)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,7 @@ DOCUMENTED = {
 }
 
 
+@cache
 def hooks() -> Any:
     """Return the module that fills in the pages when the site is built."""
     spec = importlib.util.spec_from_file_location("documentation_hooks", DOCS / "hooks.py")

@@ -149,14 +149,6 @@ def test_every_kind_of_input(generate):
     assert len(generate(KeyDataset(Rows(), "source"), batch_size=3)) == len(TEXTS)  # texts, for progress bars
 
 
-def test_columns_of_datasets(generate):
-    datasets = pytest.importorskip("datasets")
-    data = datasets.Dataset.from_dict({"source": TEXTS})
-    assert generate(data["source"]) == list(generate(KeyDataset(data, "source"))) == generate(TEXTS)
-    with pytest.raises(TypeError, match=r"text 0 must be a string, got dict.*KeyDataset"):
-        list(generate(data))
-
-
 def test_beams_are_those_of_generate(model, generate):
     options = {"num_beams": 4, "num_return_sequences": 3, "length_penalty": 0.5}
     inputs = build_tokenizer()(TEXTS[2], return_tensors="pt", return_token_type_ids=False)

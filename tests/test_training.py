@@ -25,7 +25,6 @@ from complex_transformers import (
     ComplexTransfoXLForCausalLM,
     build_tokenizer,
     decay_parameter_names,
-    optimizer_groups,
 )
 from complex_transformers.recipes import BlockCollator, BlockStream
 from complex_transformers.training.checkpoints import last_complete_checkpoint
@@ -96,16 +95,6 @@ def test_angles_norms_and_biases_are_not_decayed():
     for name, _ in model.named_parameters():
         angle = name.endswith(("frequency", "phase", "damping"))
         assert (name not in decayed) == (angle or "bias" in name or "norm" in name), name
-
-
-def test_two_groups_hold_every_trainable_parameter_once():
-    model = build(phase="learned")
-    model.classifier.requires_grad_(False)
-    with_decay, without = optimizer_groups(model, 0.3)
-    assert (with_decay["weight_decay"], without["weight_decay"]) == (0.3, 0.0)
-    ids = [id(p) for p in (*with_decay["params"], *without["params"])]
-    assert sorted(ids) == sorted(id(p) for p in model.parameters() if p.requires_grad)
-    assert any(p is model.model.embed_tokens.frequency for p in without["params"])
 
 
 def test_trainer_pulls_on_amplitudes_but_not_on_frequencies(tmp_path):

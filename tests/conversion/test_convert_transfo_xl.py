@@ -101,14 +101,6 @@ def test_the_head_keeps_its_clusters(name, cutoffs, div_value):
     assert (config.cutoffs, config.div_value) == (cutoffs, div_value)
 
 
-def test_the_releases_differ_in_the_order_of_the_tails():
-    """Column -i of the authors' PyTorch code is tail i: the same tensors give another model in Transformers."""
-    weights, known = release(**NETWORKS["words, tied"])
-    renamed = {n if n.startswith("crit.") else f"transformer.{n}": value for n, value in weights.items()}
-    difference = plain_network(weights, known, stream()) - plain_network(renamed, known, stream())
-    assert difference.abs().max() > 0.1
-
-
 def test_each_layer_may_have_biases_of_its_own(tmp_path):
     weights, known = release(of_transformers=True, untie_r=True, **NETWORKS["adaptive"])
     model = converted(tmp_path, weights, known)

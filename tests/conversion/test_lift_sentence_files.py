@@ -83,14 +83,3 @@ def test_what_is_refused_is_not_written(tmp_path):
         refused(words, lift_checkpoint, folder, tmp_path / "complex")
     assert not (tmp_path / "complex").exists()
     assert sentence_files(tmp_path) == []
-
-
-def test_another_class_is_refused_before_any_weight(tmp_path):
-    saved(tmp_path / "real")
-    path = tmp_path / "real" / "config.json"
-    named = {**json.loads(path.read_text(encoding="utf-8")), "architectures": ["BertForNextSentencePrediction"]}
-    path.write_text(json.dumps(named), encoding="utf-8")
-    (tmp_path / "real" / "model.safetensors").unlink()
-    words = "class must end in one of ForMaskedLM, .* got BertForNextSentencePrediction"
-    refused(words, lift_checkpoint, tmp_path / "real", tmp_path / "complex")
-    assert not (tmp_path / "complex").exists()

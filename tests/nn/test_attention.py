@@ -181,7 +181,7 @@ def test_blocks_give_what_the_whole_gives(score, mask, scores, queries, count, m
         torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("size", [1e-25, 1e-12, 1e12, 1e25])
+@pytest.mark.parametrize("size", [0.0, 1e-30, 1e-25, 1e-12, 1e12, 1e25])
 def test_blocks_of_any_size(size, monkeypatch):
     """Scores whose squares overflow or vanish, and those near them."""
     blocks(monkeypatch, 28)
@@ -244,15 +244,6 @@ def test_blocks_of_any_precision(dtype, autocast, training, monkeypatch):
         again, _ = complex_attention(module, *inputs, None, need_weights=False)
     assert counts == [8, 8, 8]
     assert torch.equal(again, context)
-
-
-@pytest.mark.parametrize("size", [0.0, 1e-30, 1e15])
-def test_blocks_are_finite_at_any_size(size, monkeypatch):
-    counts = blocks(monkeypatch, 1)
-    inputs = [randn(1, 2, 3, 4, dtype=torch.float32).mul_(size).requires_grad_() for _ in range(3)]
-    context, _ = complex_attention(nn.Identity(), *inputs, None, need_weights=False)
-    assert finite(context, *torch.autograd.grad(context.sum(), inputs))
-    assert counts
 
 
 def test_blocks_drop_the_same_weights_forward_and_backward(monkeypatch):

@@ -68,12 +68,6 @@ def test_replaced_sublayers_take_three_axes(layer_class, lead):
     torch.testing.assert_close(layer(x), expected)
 
 
-def test_meta_device_and_dtype_arguments():
-    layer = ComplexLinear(6, 4, device="meta", dtype=torch.bfloat16)
-    assert {(p.device.type, p.dtype) for p in layer.parameters()} == {("meta", torch.bfloat16)}
-    assert "share_parts=True" in repr(ComplexLinear(2, 2, share_parts=True))
-
-
 def test_bad_values():
     for sizes in ((5, 4), (4, 5)):
         assert_refused(r"must be even, got 5; use 6", ComplexLinear, *sizes)

@@ -227,18 +227,6 @@ def test_packed_sequence_is_a_mask(kind, gate, enforce_sorted):
     assert_close(stacked(last), stacked(expected_last))
 
 
-def test_nan_stays_in_its_row():
-    for kind, gate in CELLS:
-        layer, x = make(kind, gate, num_layers=2, bidirectional=True), randn(4, 3, 4)
-        expected, expected_last = layer(x)
-        x[2, 1] = float("nan")
-        out, last = layer(x)
-        assert torch.equal(out[:, [0, 2]], expected[:, [0, 2]])
-        assert out[2:, 1].isnan().all()
-        others = np.s_[:, :, [0, 2]]
-        assert np.array_equal(stacked(last)[others], stacked(expected_last)[others])
-
-
 # --- sub-layers ------------------------------------------------------------------------------------------------------
 
 

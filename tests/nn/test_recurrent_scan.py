@@ -240,21 +240,3 @@ def test_huge_inputs_and_gradients(size):
     out, last = layer(x)
     (1e6 * (out.mean() + last[0].sum())).backward()
     assert finite(out, *last, x.grad, *(p.grad for p in layer.parameters()))
-
-
-def test_two_thousand_steps():
-    layer = ComplexLSTM(8, 8)
-    x = torch.randn(2000, 2, 8, requires_grad=True)
-    out, last = layer(x)
-    (out.square().mean() + sum(state.square().sum() for state in last)).backward()
-    assert finite(out, x.grad, *(p.grad for p in layer.parameters()))
-    assert all(p.grad.any() for p in layer.parameters())
-
-
-def test_rows_do_not_mix():
-    layer = make(bidirectional=True)
-    x, hx = inputs(layer)
-    out, _ = layer(x, hx)
-    (of_row,) = torch.autograd.grad(out[:, 1].square().sum(), x)
-    assert of_row[:, 1].all()
-    assert not of_row[:, [0, 2]].any()
