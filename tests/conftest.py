@@ -1,12 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all tests share: one thread, one seed, hypothesis without a clock, the sentences of the word-order data."""
+"""What all tests share: one thread, one seed, hypothesis without a clock."""
 
 from __future__ import annotations
 
 import gc
 import random
-from functools import cache
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ import torch
 from hypothesis import HealthCheck, settings
 
 import interpreter  # noqa: F401 - before anything else imports Triton
-from complex_transformers.recipes.datasets import word_order
 
 # Results must not depend on how many cores a machine has, and small tensors are fastest on one.
 torch.set_num_threads(1)
@@ -30,17 +28,13 @@ settings.register_profile(
 settings.load_profile("repository")
 
 
-# Reading all docstrings of the standard library takes seconds: once for all tests of a process.
-word_order.docstring_sentences = cache(word_order.docstring_sentences)
-
-
 def pytest_collection_finish() -> None:
-    """Hide what is imported from the garbage collector: ``Trainer.train`` collects, which takes a second otherwise."""
+    """Keep what has been imported and collected out of the garbage collections that every training starts with."""
     gc.collect()
     gc.freeze()
 
 
-def pytest_unconfigure() -> None:
+def pytest_sessionfinish() -> None:
     gc.unfreeze()
 
 
