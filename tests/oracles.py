@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -79,6 +80,21 @@ def of_parts(function: Callable, values: np.ndarray) -> np.ndarray:
     if np.iscomplexobj(values):
         return function(values.real) + 1j * function(values.imag)
     return function(values)
+
+
+def round_by_loop(weights: list[complex], stages: int, least: float = 1e-6) -> list[complex]:
+    """Sums of scaled units, stage by stage: the unit with the greatest cosine, scales by axis."""
+    rest, total = list(weights), [0j] * len(weights)
+    for _ in range(stages):
+        units = [max((1, 1j, -1, -1j), key=lambda unit: (w * complex(unit).conjugate()).real) for w in rest]
+        means = []
+        for axis, part in (((1, -1), lambda w: w.real), ((1j, -1j), lambda w: w.imag)):
+            sizes = [abs(part(w)) for w, unit in zip(rest, units, strict=True) if unit in axis]
+            means.append(max(least, math.fsum(sizes) / len(sizes)) if sizes else least)
+        stage = [unit * means[unit in (1j, -1j)] for unit in units]
+        total = [t + s for t, s in zip(total, stage, strict=True)]
+        rest = [w - s for w, s in zip(rest, stage, strict=True)]
+    return total
 
 
 def randomize(module: torch.nn.Module, scale: float = 0.5) -> torch.nn.Module:

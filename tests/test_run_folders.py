@@ -106,8 +106,7 @@ def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
     for path in (tmp_path / "a").glob("checkpoint-*"):
         (path / "run.json").unlink()
     unknown, checkpoint = classifier_run(tmp_path / "a", resume_from_checkpoint="last")
-    with pytest.raises(ValueError, match=r"of an unknown run\. Choose another"):
-        unknown.run(checkpoint)
+    refused(r"of an unknown run\. Choose another", unknown.run, checkpoint)
 
 
 def test_a_checkpoint_given_by_path_must_be_of_the_same_run(tmp_path: Path) -> None:
@@ -280,5 +279,4 @@ def test_the_best_epoch_of_another_run_is_not_loaded(tmp_path: Path) -> None:
                 write_mark(path, {**run.trainer.mark, "run": "elsewhere"})
 
     run.trainer.add_callback(Overwrite())
-    with pytest.raises(ValueError, match=r"must be of this run, got .* of run elsewhere"):
-        run.run()
+    refused(r"must be of this run, got .* of run elsewhere", run.run)

@@ -197,10 +197,8 @@ def test_a_command_line_chooses_among_networks() -> None:
         ("--model_type resnet", r"--model_type must be one of \['complex_convnet', 'complex_mlp'\], got 'resnet'"),
         ("--num_filters 8", "--num_filters has no effect with --model_type complex_mlp. Leave it out"),
     ):
-        with pytest.raises(ValueError, match=words):
-            parse(arguments, line=line)[0].configuration()
-    with pytest.raises(ValueError, match="not used by the HfArgumentParser"):
-        parse(arguments, line="--num_channels 3")
+        refused(words, parse(arguments, line=line)[0].configuration)
+    refused("not used by the HfArgumentParser", parse, arguments, line="--num_channels 3")
 
 
 def test_help_is_that_of_the_configurations(capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,6 +35,7 @@ from complex_transformers import (
 from complex_transformers.auto import register_all
 from complex_transformers.models.base.hub import TEXT_TO_TEXT_TASK
 from families import Case
+from refusals import refused
 
 SPECIAL = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
 WORDS = ["the", "a", "small", "big", "old", "cat", "dog", "mat", "sat", "ran", "on", "near", "and", "bites", "man"]
@@ -201,10 +202,8 @@ def test_arguments_of_generate(model, generate):
     config = GenerationConfig(max_new_tokens=2, min_new_tokens=2)
     assert count(generate(TEXTS[0], return_tensors=True, generation_config=config)) == 2
     assert (config.max_new_tokens, model.generation_config.max_new_tokens, config.eos_token_id) == (2, 8, None)
-    with pytest.raises(ValueError, match="max_new_token"):
-        generate(TEXTS[0], max_new_token=5)
-    with pytest.raises(ValueError, match="num_return_sequences"):
-        generate(TEXTS[0], num_return_sequences=2)
+    refused("max_new_token", generate, TEXTS[0], max_new_token=5)
+    refused("num_return_sequences", generate, TEXTS[0], num_return_sequences=2)
     tokenizer = build_tokenizer()
     tokenizer.decode = lambda ids, **options: (ids, options)
     cleaning = build_pipeline(model, tokenizer, clean_up_tokenization_spaces=True)
@@ -291,10 +290,8 @@ def test_long_text_is_refused_or_cut_with_one_warning(model, limit):
     long, longer = ("cat " * most).strip(), ("cat dog " * most).strip()
     fits = ("cat " * (most - 1)).strip()
     message = rf"must have at most {most} tokens \({limit}\), got {most + 1}. Split it or pass truncation=True"
-    with pytest.raises(ValueError, match=f"the text {message}"):
-        generate(long)
-    with pytest.raises(ValueError, match=f"text 1 {message}"):
-        generate([fits, long], batch_size=2)
+    refused(f"the text {message}", generate, long)
+    refused(f"text 1 {message}", generate, [fits, long], batch_size=2)
     texts = [long, fits, longer]
     with pytest.warns(UserWarning, match="cut to") as caught:
         outputs = generate(texts, truncation=True, batch_size=2)
@@ -314,21 +311,17 @@ def test_long_text_is_refused_or_cut_with_one_warning(model, limit):
 def test_models_that_cannot(tmp_path):
     tokenizer = build_tokenizer()
     encoder = ComplexOrderForMaskedLM(ComplexOrderConfig(vocab_size=20, hidden_size=16, num_attention_heads=2))
-    with pytest.raises(ValueError, match=r"must be an encoder-decoder .* got ComplexOrderForMaskedLM"):
-        build_pipeline(encoder, tokenizer)
-    with pytest.raises(ValueError, match="tokenizer must be given"):
-        TextToTextPipeline(model=build_model("marian"))
+    refused(r"must be an encoder-decoder .* got ComplexOrderForMaskedLM", build_pipeline, encoder, tokenizer)
+    refused("tokenizer must be given", TextToTextPipeline, model=build_model("marian"))
     model = build_model("marian")
     model.generation_config.decoder_start_token_id = model.generation_config.bos_token_id = None
-    with pytest.raises(ValueError, match="decoder_start_token_id must be set"):
-        build_pipeline(model, tokenizer)
+    refused("decoder_start_token_id must be set", build_pipeline, model, tokenizer)
     generate = build_pipeline(model, tokenizer, decoder_start_token_id=0)
     expected = build_pipeline("marian", tokenizer)(TEXTS)
     assert generate(TEXTS) == expected
     tokenizer.pad_token = None
     assert generate(TEXTS) == expected
-    with pytest.raises(ValueError, match="pad_token"):
-        generate(TEXTS, batch_size=2)
+    refused("pad_token", generate, TEXTS, batch_size=2)
 
 
 def test_a_folder_in_half_precision_and_inference_mode(generate, tmp_path):

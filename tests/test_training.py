@@ -248,28 +248,27 @@ def test_a_checkpoint_that_is_killed_while_it_is_written_anew_is_no_mixture(tmp_
         assert last_complete_checkpoint(tmp_path) == str(tmp_path / "checkpoint-2")
 
 
-@pytest.mark.parametrize("changes", [{}, {"cutoffs": [8]}], ids=["plain", "adaptive"])
-def test_smoothed_labels_of_a_causal_model_are_the_next_tokens(tmp_path, changes):
-    class Writer(ComplexTransfoXLForCausalLM):
-        """Its name does not say that it is causal."""
+class Writer(ComplexTransfoXLForCausalLM):
+    """Its name does not say that it is causal."""
 
-    model = build(Writer, ComplexTransfoXLConfig, num_hidden_layers=1, hidden_dropout_prob=0.0, **changes)
+
+@pytest.mark.parametrize(
+    ("trainer", "head", "changes"),
+    [
+        (ComplexTrainer, Writer, {}),
+        (ComplexTrainer, Writer, {"cutoffs": [8]}),
+        (Trainer, ComplexTransfoXLForCausalLM, {}),
+    ],
+    ids=["plain", "adaptive", "Trainer of Transformers"],
+)
+def test_smoothed_labels_of_a_causal_model_are_the_next_tokens(tmp_path, trainer, head, changes):
+    model = build(head, ComplexTransfoXLConfig, num_hidden_layers=1, hidden_dropout_prob=0.0, **changes)
     ids = stacked(rows("lm", count=4))["input_ids"]
     settings = arguments(tmp_path, label_smoothing_factor=0.3)
-    loss = ComplexTrainer(model, settings).compute_loss(model, {"input_ids": ids, "labels": ids})
+    loss = trainer(model, settings).compute_loss(model, {"input_ids": ids, "labels": ids})
     logits = model(ids).logits[:, :-1].flatten(0, 1)
     expected = torch.nn.functional.cross_entropy(logits, ids[:, 1:].flatten(), label_smoothing=0.3)
     torch.testing.assert_close(loss, expected)
-
-
-def test_a_plain_trainer_smooths_the_next_tokens_too(tmp_path):
-    model = build(ComplexTransfoXLForCausalLM, ComplexTransfoXLConfig, num_hidden_layers=1, hidden_dropout_prob=0.0)
-    ids = stacked(rows("lm", count=4))["input_ids"]
-    trainer = Trainer(model, arguments(tmp_path, label_smoothing_factor=0.3))
-    expected = torch.nn.functional.cross_entropy(
-        model(ids).logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten(), label_smoothing=0.3
-    )
-    torch.testing.assert_close(trainer.compute_loss(model, {"input_ids": ids, "labels": ids}), expected)
 
 
 # --- accumulation ---------------------------------------------------------------------------------------------------

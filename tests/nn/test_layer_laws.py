@@ -243,6 +243,12 @@ def blocks(field: str) -> dict[str, Block]:
             table[f"relative attention {name} {value}"] = Block(Adapted(first, layer))
     if is_complex:
         table |= FUNCTIONS | {
+            "grouped attention, widely": Block(
+                Adapted(
+                    first, cnn.GroupedQueryAttention(8, 2, 1, linear_type="widely_linear", qk_norm=True, sub_norm=True)
+                )
+            ),
+            "gated feed-forward, conjugate": Block(cnn.GatedFeedForward(8, 6, gate_product="conj", sub_norm=True)),
             "linear, shared parts": Block(of.Linear(8, 6, share_parts=True)),
             "linear, conjugate": Block(cnn.ConjugateLinear(8, 6)),
             "linear, widely": Block(cnn.WidelyLinear(8, 6)),

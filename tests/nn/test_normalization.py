@@ -202,26 +202,6 @@ def test_statistics_move_once_where_a_layer_is_computed_again(norm, reentrant):
     torch.testing.assert_close(other.state_dict(), layer.state_dict())
 
 
-@pytest.mark.parametrize(
-    ("training", "shape"), [(True, (6, 4)), (True, (6, 4, 3)), (False, (1, 4, 3, 2)), (True, (1, 4))]
-)
-def test_split_batch_norm_is_torchs_of_the_stored_channels(training, shape):
-    ours, theirs = randomize(ComplexBatchNorm1d(4)), torch.nn.BatchNorm2d(4)
-    if len(shape) == 4:
-        ours = randomize(ComplexBatchNorm2d(4))
-    theirs.load_state_dict(ours.state_dict(), strict=False)
-    for layer in (ours, theirs):
-        layer.train(training)
-    x = torch.randn(shape) * 3 + 1
-    if training and x.numel() == 4:  # torch refuses one row; ours is its bias
-        torch.testing.assert_close(ours(x), ours.bias.expand(shape))
-        return
-    expected = theirs(x.reshape(*shape, *[1] * (4 - len(shape)))).reshape(shape)
-    torch.testing.assert_close(ours(x), expected)
-    torch.testing.assert_close(ours.running_var, theirs.running_var)
-    torch.testing.assert_close(ours.running_mean, theirs.running_mean)
-
-
 @pytest.mark.parametrize("size", [1e-30, 1e12, 1e20, 3e38])
 @pytest.mark.parametrize("layer", [ComplexLayerNorm, ComplexBatchNorm1d])
 def test_whitening_has_the_range_of_the_dtype(layer, size):

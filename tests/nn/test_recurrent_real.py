@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequen
 
 from complex_transformers.nn import ComplexGRU, ComplexLSTM, RealGRU, RealLSTM, RealRNN
 from complex_transformers.nn.recurrent.gates import check_recurrent
-from oracles import assert_close, r, randn, randomize
+from oracles import assert_close, assert_refused, r, randn, randomize
 
 LAYERS = {"rnn": RealRNN, "lstm": RealLSTM, "gru": RealGRU}
 TORCH = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
@@ -236,8 +236,7 @@ def test_choices_of_the_complex_field_are_refused():
     for layer in LAYERS.values():
         with pytest.raises(ValueError, match=r"gate='modulus' needs number_field='complex'.*gate='split'"):
             layer(4, 4, gate="modulus")
-        with pytest.raises(ValueError, match=r"'projected', 'real_part', 'split'\], got 'sigmoid'"):
-            layer(4, 4, gate="sigmoid")
+        assert_refused(r"'projected', 'real_part', 'split'\], got 'sigmoid'", layer, 4, 4, gate="sigmoid")
     check_recurrent("modulus", "hirose_tanh")
     check_recurrent("split", "split_relu", "real")
     with pytest.raises(ValueError, match=r"number_field must be one of \['complex', 'real'\], got 'dual'"):
@@ -249,18 +248,12 @@ def test_bad_inputs(kind):
     layer, x = LAYERS[kind](4, 6), torch.zeros(5, 3, 4)
     mask = torch.ones(5, 3)
     mask[:, [0, 2]] = 0
-    with pytest.raises(ValueError, match=r"real step in every row, got none in \[0, 2\]"):
-        layer(x, mask=mask)
-    with pytest.raises(ValueError, match=r"\[length, batch\] = \(5, 3\), got \(3, 5\)"):
-        layer(x, mask=torch.ones(3, 5))
-    with pytest.raises(ValueError, match=r"\[length, batch, 4\] .* got shape \(5, 4\)"):
-        layer(torch.zeros(5, 4))
-    with pytest.raises(ValueError, match="and not empty, got shape"):
-        layer(torch.zeros(0, 3, 4))
+    assert_refused(r"real step in every row, got none in \[0, 2\]", layer, x, mask=mask)
+    assert_refused(r"\[length, batch\] = \(5, 3\), got \(3, 5\)", layer, x, mask=torch.ones(3, 5))
+    assert_refused(r"\[length, batch, 4\] .* got shape \(5, 4\)", layer, torch.zeros(5, 4))
+    assert_refused("and not empty, got shape", layer, torch.zeros(0, 3, 4))
     for dtype in (torch.complex64, torch.int64):
-        with pytest.raises(TypeError, match=str(dtype)):
-            layer(torch.zeros(5, 3, 4, dtype=dtype))
-    with pytest.raises(ValueError, match="mask must be None for a PackedSequence"):
-        layer(pack_sequence([x[:, 0]]), mask=torch.ones(5, 1))
+        assert_refused(str(dtype), layer, torch.zeros(5, 3, 4, dtype=dtype), error=TypeError)
+    assert_refused("mask must be None for a PackedSequence", layer, pack_sequence([x[:, 0]]), mask=torch.ones(5, 1))
     with pytest.raises(RuntimeError, match="hidden"):
         layer(x, (torch.zeros(1, 2, 6),) * 2 if kind == "lstm" else torch.zeros(1, 2, 6))

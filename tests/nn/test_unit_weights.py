@@ -199,14 +199,6 @@ def test_autocast_rounds_the_same_weights(linear_type):
     assert layer.real.weight.grad.abs().sum() > 0
 
 
-@pytest.mark.full
-def test_packed_layers_compile():
-    packed = cnn.PackedLinear.from_float(cnn.WidelyLinear(12, 10), 2)
-    compiled = torch.compile(packed, fullgraph=True, backend="aot_eager")
-    x = torch.randn(3, 12)
-    torch.testing.assert_close(compiled(x), packed(x))
-
-
 def test_what_has_no_packed_form():
     pack = cnn.PackedLinear.from_float
     refused("layer must be one of .*got Linear", pack, torch.nn.Linear(4, 4))

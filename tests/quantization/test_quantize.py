@@ -17,7 +17,6 @@ from complex_transformers import (
     ComplexRecurrentLMForCausalLM,
     ComplexSeq2SeqConfig,
     ComplexSeq2SeqForConditionalGeneration,
-    lift,
     quantize,
 )
 from complex_transformers.analysis import prune_conjugate
@@ -336,14 +335,6 @@ def test_a_frozen_model_is_dequantised_frozen(training):
         p.requires_grad for p in quantize(decoder(), config).requires_grad_(False).dequantize().parameters()
     )
     assert all(p.requires_grad for p in quantize(decoder(), config).dequantize().parameters())
-
-
-def test_cast_and_moved_models_keep_their_scales():
-    model = quantize(lift(real_decoder()), ComplexQuantizationConfig())
-    scales = {name: value.clone() for name, value in model.named_buffers() if name.endswith("scales")}
-    model.to(torch.bfloat16)
-    assert model(texts()).logits.dtype == torch.bfloat16
-    assert all(torch.equal(value, model.get_buffer(name)) for name, value in scales.items())
 
 
 @pytest.mark.full

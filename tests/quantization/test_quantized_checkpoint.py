@@ -10,7 +10,7 @@ import pytest
 import torch
 from quantized_models import GREEDY, LINEAR_TYPES, SIZES, decoder, real_decoder, texts
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, LlamaForCausalLM
+from transformers import AutoModel, AutoModelForCausalLM, LlamaForCausalLM
 from transformers.distributed import DistributedConfig
 
 from complex_transformers import ComplexLlamaForCausalLM, ComplexQuantizationConfig, lift, quantize
@@ -167,14 +167,6 @@ def test_files_of_another_configuration(tmp_path):
     path = tmp_path / "float" / "config.json"
     rewrite(stages=2)  # says packed, holds floats
     refused("the checkpoint must hold packed weights of model.layers.0", load, tmp_path / "float")
-
-
-def test_a_packed_checkpoint_keeps_its_own_configuration(tmp_path):
-    quantize(decoder(), ComplexQuantizationConfig(stages=1)).save_pretrained(tmp_path)
-    with pytest.warns(UserWarning, match="already has a `quantization_config`"):
-        model = load(tmp_path, quantization_config=ComplexQuantizationConfig(stages=3))
-    assert model.config.quantization_config.stages == 1
-    assert AutoConfig.from_pretrained(tmp_path).quantization_config["stages"] == 1
 
 
 @torch.no_grad()

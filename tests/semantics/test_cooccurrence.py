@@ -69,11 +69,6 @@ def test_a_line_of_any_length_is_counted_in_chunks(window, size, monkeypatch):
         assert max(len(tokens) - again for tokens, _, _, again in chunks) < 2 * size
 
 
-def test_windows_end_with_lines_and_skip_unknown_words():
-    counts = count_cooccurrences(["a x b", "b c"], ["a", "b", "c"], window=1)
-    assert counts.counts.toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
-
-
 def test_lines_are_read_once_and_contexts_can_be_a_number():
     lines = (line for line in ["a b", "b c a"])
     counts = count_cooccurrences(lines, ["b", "a", "c"], 2, contexts=2)

@@ -47,18 +47,6 @@ def counts():
     return count_cooccurrences(TEN, VOCABULARY, window=1)
 
 
-def test_the_counts_that_are_weighted(counts):
-    """By hand: cat stands beside a twice, the once, sleeps twice, purrs once; sleeps beside cat 2, dog 1, clerk 1."""
-    row = dict(zip(VOCABULARY, counts.counts.toarray()[VOCABULARY.index("cat")].tolist(), strict=True))
-    assert {word: count for word, count in row.items() if count} == {"a": 2, "the": 1, "sleeps": 2, "purrs": 1}
-    assert counts.word_sums[VOCABULARY.index("cat")] == 6
-    assert counts.context_sums[VOCABULARY.index("sleeps")] == 4
-    assert counts.context_sums.sum() == 42  # 7 sentences of 2 pairs, 2 of 3, 1 of 1: 21, counted both ways
-    assert counts.num_tokens == 31
-    assert counts.word_frequencies[VOCABULARY.index("cat")] == 3
-    assert counts.word_frequencies[VOCABULARY.index("sleeps")] == 4
-
-
 @pytest.mark.parametrize(
     ("weighting", "expected"),
     [
