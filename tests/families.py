@@ -6,8 +6,6 @@ A new family is one entry of ``FAMILIES``: what it reads and what it is trained 
 name of its head. ``CASES`` are all variants of all families; those without ``more`` belong to the default tests.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field
 from functools import cache, cached_property

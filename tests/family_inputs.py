@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts, clips and images for a model of any family, batches of them, what the model says of each and learns."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

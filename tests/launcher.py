@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workers of tests/distributed, in processes of their own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

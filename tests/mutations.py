@@ -5,8 +5,6 @@
 python tests/mutations.py [--all] [NAME...]    all faults, or those named; each against its tests, or the default set
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Native complex128 arithmetic for the tests, written without the package under test."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -6,8 +6,6 @@ python tests/source_counts.py              # the share of checks, by package
 python tests/source_counts.py --terms      # terms of the private dialect that are left, by file and line
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

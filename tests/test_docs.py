@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation: complete, built without warnings, and its snippets run."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect

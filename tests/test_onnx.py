@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export every family to ONNX: any batch size and length, outputs equal to the model within 1e-4."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients of single samples over token ids by ``torch.func``."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.func import functional_call, grad, vmap

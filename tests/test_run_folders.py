@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder of a run: resumed from its own checkpoints alone, which end with the figures of an undisturbed run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs: their command lines, their folders, and what they write: nothing of the machine, all figures."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import asdict, replace

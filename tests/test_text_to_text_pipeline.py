@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """pipeline("complex-text2text"): the model's own generations and scores, whatever the input comes in; bad input."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frequencies of a model: tables and quantiles against numbers worked out by hand, and the figure."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention maps, scores by length and word by word: against one row at a time, and by hand."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

@@ -6,8 +6,6 @@ Prints a line of JSON for each: its name, the processor, and the shared memory i
 the other tests takes code that the compiler refuses, and knows nothing of memory.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

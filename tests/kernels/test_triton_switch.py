@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """When kernels may run, how they are turned off, and that the compiler takes them."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complex recurrent layers step by step in complex128, and random ones to compare with."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

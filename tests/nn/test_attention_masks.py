@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention layers called as ``torch.nn.MultiheadAttention`` is, with its masks."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

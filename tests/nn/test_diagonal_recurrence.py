@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The diagonal recurrence step by step in complex128: the Z-transform of what has been read; and its block."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

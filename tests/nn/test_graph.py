@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs over the words of a text and their convolution."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grouped-query attention and the gated feed-forward network against loops of numpy in complex128."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every block of both fields owes: finite numbers, true gradients, rows and padding apart, turns, refusals."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import itertools

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The switch between the fields: twins of torch in the real one, equal texts for both, their arithmetic."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The complex recurrent layers; their real twins are in ``test_recurrent_real.py``."""
 
-from __future__ import annotations
-
 import copy
 from unittest import mock
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real recurrent layers are those of ``torch.nn``, with the masks and initialisers of their complex twins."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

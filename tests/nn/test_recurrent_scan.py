@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All steps of an LSTM in one function against the same steps one by one; the formulas: ``test_recurrent.py``."""
 
-from __future__ import annotations
-
 import weakref
 
 import pytest

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotary positions against numpy in float64, far from the beginning, and as words turn them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dense layers of the conjugate against complex128, and the widely linear layer against the real one it equals."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given, strategies as st

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts of one pass, against loops over positions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import chain
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of ratings, Spearman's rho against ranks by counting, and the bootstrap against samples that are drawn."""
 
-from __future__ import annotations
-
 import math
 
 import numpy

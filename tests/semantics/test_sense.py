@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Senses of a phrase from inner products, against the density matrix itself."""
 
-from __future__ import annotations
-
 import math
 
 import numpy

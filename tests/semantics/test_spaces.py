@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weightings on ten sentences, by hand and by their formulas; compositions as products of states; files."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The postulates, as properties of drawn states and measurements, and matrices that are neither."""
 
-from __future__ import annotations
-
 import math
 
 import numpy
