@@ -131,6 +131,5 @@ def test_refusals():
     refused("must be widely linear layers, got", prune_conjugate, nn.Linear(2, 2), ["a"])
     refused(r"must be widely linear layers, got \['layers.9'\]", model_of, complex_layers=["layers.9"])
     options = {"linear_type": "complex", "complex_layers": ["layers.0.mlp.up_proj"]}
-    words = r"must be widely linear layers, got \['layers.0.mlp.up_proj'\]"
-    refused(words, model_of, error=Exception, **options)
+    refused(r"must be widely linear layers, got \['layers.0.mlp.up_proj'\]", model_of, error=Exception, **options)
     assert model_of(complex_layers=["layers.0.mlp.up_proj"]).config.real_twin().complex_layers is None

@@ -3,37 +3,8 @@
 """Tiny real decoders and encoders of every family that can be lifted."""
 
 import torch
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    BertModel,
-    DistilBertConfig,
-    DistilBertForMaskedLM,
-    DistilBertForQuestionAnswering,
-    DistilBertForSequenceClassification,
-    DistilBertForTokenClassification,
-    DistilBertModel,
-    Gemma2ForCausalLM,
-    Gemma3ForCausalLM,
-    LlamaForCausalLM,
-    MistralForCausalLM,
-    Olmo2ForCausalLM,
-    Phi3ForCausalLM,
-    Qwen2ForCausalLM,
-    Qwen3ForCausalLM,
-    RobertaConfig,
-    RobertaForMaskedLM,
-    RobertaForQuestionAnswering,
-    RobertaForSequenceClassification,
-    RobertaForTokenClassification,
-    RobertaModel,
-    SmolLM3ForCausalLM,
-    XLMRobertaConfig,
-    XLMRobertaModel,
-)
+import transformers
+from transformers import BertConfig, DistilBertConfig, RobertaConfig, XLMRobertaConfig
 
 WORDS = 40
 SIZES = {
@@ -75,26 +46,26 @@ GEMMA3_ROPE = {
     "full_attention": {"rope_type": "linear", "rope_theta": 700.0, "factor": 8.0},
 }
 KINDS = {
-    "llama": (LlamaForCausalLM, {}),
-    "llama, tied, biases": (LlamaForCausalLM, {"tie_word_embeddings": True, **BIASES, "hidden_act": "gelu"}),
-    "llama, wide heads": (LlamaForCausalLM, {"head_dim": 12, "num_key_value_heads": 1}),
-    "llama 3": (LlamaForCausalLM, {"rope_parameters": LLAMA3}),
-    "llama, linear": (LlamaForCausalLM, {"rope_parameters": {**THETA, "rope_type": "linear", "factor": 3.0}}),
+    "llama": ("LlamaForCausalLM", {}),
+    "llama, tied, biases": ("LlamaForCausalLM", {"tie_word_embeddings": True, **BIASES, "hidden_act": "gelu"}),
+    "llama, wide heads": ("LlamaForCausalLM", {"head_dim": 12, "num_key_value_heads": 1}),
+    "llama 3": ("LlamaForCausalLM", {"rope_parameters": LLAMA3}),
+    "llama, linear": ("LlamaForCausalLM", {"rope_parameters": {**THETA, "rope_type": "linear", "factor": 3.0}}),
     "llama, dynamic": (
-        LlamaForCausalLM,
+        "LlamaForCausalLM",
         {"rope_parameters": {**THETA, "rope_type": "dynamic", "factor": 2.0}, "max_position_embeddings": 8},
     ),
-    "mistral": (MistralForCausalLM, {"sliding_window": None}),
-    "mistral, window": (MistralForCausalLM, WINDOW),
-    "qwen2": (Qwen2ForCausalLM, {"tie_word_embeddings": True}),
+    "mistral": ("MistralForCausalLM", {"sliding_window": None}),
+    "mistral, window": ("MistralForCausalLM", WINDOW),
+    "qwen2": ("Qwen2ForCausalLM", {"tie_word_embeddings": True}),
     "qwen2, yarn, window": (
-        Qwen2ForCausalLM,
+        "Qwen2ForCausalLM",
         {"rope_parameters": YARN, "use_sliding_window": True, **WINDOW, "max_window_layers": 1},
     ),
-    "qwen3": (Qwen3ForCausalLM, {"head_dim": 16, "attention_bias": True}),
-    "phi3": (Phi3ForCausalLM, {}),
+    "qwen3": ("Qwen3ForCausalLM", {"head_dim": 16, "attention_bias": True}),
+    "phi3": ("Phi3ForCausalLM", {}),
     "phi3, longrope, partial, window": (
-        Phi3ForCausalLM,
+        "Phi3ForCausalLM",
         {
             "rope_parameters": LONGROPE,
             "sliding_window": 5,
@@ -102,12 +73,12 @@ KINDS = {
             "original_max_position_embeddings": 8,
         },
     ),
-    "smollm3": (SmolLM3ForCausalLM, {"no_rope_layer_interval": 2}),
-    "smollm3, window": (SmolLM3ForCausalLM, {"no_rope_layers": [0, 1], "use_sliding_window": True, **WINDOW}),
-    "olmo2": (Olmo2ForCausalLM, {}),
-    "gemma2": (Gemma2ForCausalLM, {**GEMMA, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0}),
+    "smollm3": ("SmolLM3ForCausalLM", {"no_rope_layer_interval": 2}),
+    "smollm3, window": ("SmolLM3ForCausalLM", {"no_rope_layers": [0, 1], "use_sliding_window": True, **WINDOW}),
+    "olmo2": ("Olmo2ForCausalLM", {}),
+    "gemma2": ("Gemma2ForCausalLM", {**GEMMA, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0}),
     "gemma3": (
-        Gemma3ForCausalLM,
+        "Gemma3ForCausalLM",
         {**GEMMA, "layer_types": ["sliding_attention", "full_attention"], "rope_parameters": GEMMA3_ROPE},
     ),
 }
@@ -122,23 +93,23 @@ ENCODER_SIZES = {
     "num_labels": 5,
 }
 ENCODERS = {
-    "model": (BertModel, {}),
-    "words": (BertForMaskedLM, {}),
-    "untied words": (BertForMaskedLM, {"tie_word_embeddings": False}),
-    "texts": (BertForSequenceClassification, {"problem_type": "single_label_classification"}),
-    "tokens": (BertForTokenClassification, {"hidden_act": "relu"}),
-    "answers": (BertForQuestionAnswering, {"num_labels": 2}),
-    "roberta model": (RobertaModel, {}),
-    "roberta words": (RobertaForMaskedLM, {}),
-    "roberta texts": (RobertaForSequenceClassification, {}),
-    "roberta tokens": (RobertaForTokenClassification, {}),
-    "roberta answers": (RobertaForQuestionAnswering, {"num_labels": 2}),
-    "xlm-roberta model": (XLMRobertaModel, {"type_vocab_size": 1}),
-    "distilbert model": (DistilBertModel, {}),
-    "distilbert words": (DistilBertForMaskedLM, {}),
-    "distilbert texts": (DistilBertForSequenceClassification, {}),
-    "distilbert tokens": (DistilBertForTokenClassification, {"activation": "relu"}),
-    "distilbert answers": (DistilBertForQuestionAnswering, {"num_labels": 2, "sinusoidal_pos_embds": True}),
+    "model": ("BertModel", {}),
+    "words": ("BertForMaskedLM", {}),
+    "untied words": ("BertForMaskedLM", {"tie_word_embeddings": False}),
+    "texts": ("BertForSequenceClassification", {"problem_type": "single_label_classification"}),
+    "tokens": ("BertForTokenClassification", {"hidden_act": "relu"}),
+    "answers": ("BertForQuestionAnswering", {"num_labels": 2}),
+    "roberta model": ("RobertaModel", {}),
+    "roberta words": ("RobertaForMaskedLM", {}),
+    "roberta texts": ("RobertaForSequenceClassification", {}),
+    "roberta tokens": ("RobertaForTokenClassification", {}),
+    "roberta answers": ("RobertaForQuestionAnswering", {"num_labels": 2}),
+    "xlm-roberta model": ("XLMRobertaModel", {"type_vocab_size": 1}),
+    "distilbert model": ("DistilBertModel", {}),
+    "distilbert words": ("DistilBertForMaskedLM", {}),
+    "distilbert texts": ("DistilBertForSequenceClassification", {}),
+    "distilbert tokens": ("DistilBertForTokenClassification", {"activation": "relu"}),
+    "distilbert answers": ("DistilBertForQuestionAnswering", {"num_labels": 2, "sinusoidal_pos_embds": True}),
 }
 DISTILBERT_NAMES = {
     "hidden_size": "dim",
@@ -150,14 +121,16 @@ DISTILBERT_NAMES = {
 
 def real_model(kind="llama", **changes):
     """Return a decoder whose parameters all differ from their initial values."""
-    model_class, kind_changes = KINDS[kind]
+    name, kind_changes = KINDS[kind]
+    model_class = getattr(transformers, name)
     torch.manual_seed(0)
     return _trained(model_class(model_class.config_class(**{**SIZES, **kind_changes, **changes})))
 
 
 def real_encoder(kind="model", **changes):
     """Return an encoder whose parameters all differ from their initial values."""
-    model_class, kind_changes = ENCODERS[kind]
+    name, kind_changes = ENCODERS[kind]
+    model_class = getattr(transformers, name)
     torch.manual_seed(0)
     return _trained(model_class(encoder_config(model_class.config_class, **{**kind_changes, **changes})))
 

@@ -181,8 +181,7 @@ def test_weights_of_another_kind_and_other_arguments(tmp_path):
     name = "model.layers.0.mlp.up_proj.weight"
     save_file({**weights, name: weights[name].to(torch.int8)}, file, metadata={"format": "pt"})
     refused_checkpoint("up_proj.weight must have floats .* got torch.int8", tmp_path / "real")
-    words = "output must not be the folder of the checkpoint"
-    refused(words, lift_checkpoint, tmp_path / "real", tmp_path / "real")
+    refused("output must not be the folder of the checkpoint", lift_checkpoint, tmp_path / "real", tmp_path / "real")
     save_file(weights, file, metadata={"format": "pt"})
     words = "must have floats .* got torch.int8"
     refused(words, lift_checkpoint, tmp_path / "real", tmp_path / "complex", dtype="int8")

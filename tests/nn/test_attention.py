@@ -332,8 +332,7 @@ def test_row_that_attends_to_nothing_is_finite(score, normalization, field):
 
 
 def test_bad_values():
-    message = "num_heads must divide the 6 complex features of width 12, got 4"
-    assert_refused(message, ComplexMultiheadAttention, 12, 4)
+    assert_refused("num_heads must divide the 6 complex features of width 12, got 4", ComplexMultiheadAttention, 12, 4)
     assert_refused("got 0", ComplexMultiheadAttention, 12, 0)
     assert ComplexMultiheadAttention(12, 4, score="real", number_field="real").scaling == 3**-0.5
     assert_refused("even, got 13; use 14", ComplexMultiheadAttention, 13, 1)

@@ -381,6 +381,5 @@ def test_parameter_budget_is_met(n, c, k, budget):
 
 
 def test_parameter_budget_bad_values():
-    message = r"\['complex', 'real'\].*'quaternion'"
-    assert_refused(message, CF.parameter_budget_width, 10, 2, 1, 1000, "quaternion")
+    assert_refused(r"\['complex', 'real'\].*'quaternion'", CF.parameter_budget_width, 10, 2, 1, 1000, "quaternion")
     assert_refused("budget must be at least 26, .*got 5", CF.parameter_budget_width, 10, 2, 1, 5)

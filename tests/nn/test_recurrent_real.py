@@ -5,10 +5,11 @@
 import numpy as np
 import pytest
 import torch
+from recurrent_oracles import oracle
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence
 
-from complex_transformers.nn import ComplexGRU, ComplexLSTM, RealGRU, RealLSTM, RealRNN
+from complex_transformers.nn import STATE_ACTIVATIONS, ComplexGRU, ComplexLSTM, RealGRU, RealLSTM, RealRNN
 from complex_transformers.nn.recurrent.gates import check_recurrent
 from oracles import assert_close, assert_refused, r, randn, randomize
 
@@ -169,57 +170,16 @@ def test_a_gate_of_the_real_part_with_real_weights_is_that_of_the_real_layer(our
     assert not imag.any()
 
 
-# --- activations that torch does not have --------------------------------------------------------------------------
-
-PHI = {
-    "identity": lambda v: v,
-    "split_relu": torch.relu,
-    "modulus": torch.abs,
-    "squared_modulus": torch.square,
-    "split_sigmoid": torch.sigmoid,
-    "split_gelu": torch.nn.functional.gelu,
-    "split_silu": torch.nn.functional.silu,
-    "cardioid": torch.relu,  # on the real axis
-}
-
-
-def step_of(kind, layer, phi, end, x, state):
-    """One step of a layer and direction, written with the weights of ``torch.nn``."""
-    of_input = getattr(layer, f"weight_ih{end}") @ x + getattr(layer, f"bias_ih{end}")
-    of_state = getattr(layer, f"weight_hh{end}") @ state[0] + getattr(layer, f"bias_hh{end}")
-    if kind == "rnn":
-        return (phi(of_input + of_state),)
-    if kind == "lstm":
-        i, f, g, o = (of_input + of_state).chunk(4)
-        c = f.sigmoid() * state[1] + i.sigmoid() * phi(g)
-        return o.sigmoid() * phi(c), c
-    (in_r, in_z, in_n), (rec_r, rec_z, rec_n) = of_input.chunk(3), of_state.chunk(3)
-    reset, update = (in_r + rec_r).sigmoid(), (in_z + rec_z).sigmoid()
-    return (update * state[0] + (1 - update) * phi(in_n + reset * rec_n),)
-
-
-@pytest.mark.parametrize("activation", list(PHI))
+@pytest.mark.parametrize("activation", sorted(STATE_ACTIVATIONS.keys() - {"split_tanh", "hirose_tanh", "tanh"}))
 @pytest.mark.parametrize("kind", list(LAYERS))
 def test_other_activations_go_step_by_step(kind, activation):
     layer = randomize(LAYERS[kind](5, 3, 2, bidirectional=True, activation=activation, dtype=torch.float64))
     x, keep = 0.3 * randn(4, 2, 5), torch.tensor([[1, 1], [1, 0], [0, 1], [1, 1]])
     out, last = layer(x, mask=keep)
-    for row in range(2):
-        steps, values, finals = keep[:, row].nonzero().flatten().tolist(), list(x[keep[:, row] == 1, row]), []
-        for number in range(2):
-            outputs = []
-            for end in (f"_l{number}", f"_l{number}_reverse"):
-                state, directed = (torch.zeros(3).double(),) * layer.num_states, {}
-                for t in range(len(values)) if end.endswith(str(number)) else reversed(range(len(values))):
-                    state = step_of(kind, layer, PHI[activation], end, values[t], state)
-                    directed[t] = state[0]
-                finals.append(state)
-                outputs.append(torch.stack([directed[t] for t in range(len(values))]))
-            values = list(torch.cat(outputs, dim=-1))
-        assert_close(r(out[steps, row]), r(torch.stack(values)))
-        for got, expected in zip(flat((out, last))[1:], zip(*finals, strict=True), strict=True):
-            assert_close(r(got[:, row]), r(torch.stack(expected)))
-    assert not out[keep == 0].any()
+    expected, expected_last = oracle(layer, x, keep=keep.bool().numpy())
+    assert_close(r(out), expected.real)
+    for found, wanted in zip(flat((out, last))[1:], expected_last, strict=True):
+        assert_close(r(found), wanted.real)
 
 
 def test_the_three_tanh_are_one_on_real_numbers():
@@ -247,9 +207,6 @@ def test_bad_inputs(kind):
     mask = torch.ones(5, 3)
     mask[:, [0, 2]] = 0
     assert_refused(r"real step in every row, got none in \[0, 2\]", layer, x, mask=mask)
-    assert_refused(r"\[length, batch\] = \(5, 3\), got \(3, 5\)", layer, x, mask=torch.ones(3, 5))
-    assert_refused(r"\[length, batch, 4\] .* got shape \(5, 4\)", layer, torch.zeros(5, 4))
-    assert_refused("and not empty, got shape", layer, torch.zeros(0, 3, 4))
     for dtype in (torch.complex64, torch.int64):
         assert_refused(str(dtype), layer, torch.zeros(5, 3, 4, dtype=dtype), error=TypeError)
     assert_refused("mask must be None for a PackedSequence", layer, pack_sequence([x[:, 0]]), mask=torch.ones(5, 1))

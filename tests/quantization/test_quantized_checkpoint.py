@@ -119,20 +119,15 @@ def edit(folder, change):
 NAME = "model.layers.1.mlp.up_proj"
 
 
-def without_codes(state):
-    del state[f"{NAME}.codes"]
-
-
-def without_layer(state):
-    for name in [name for name in state if name.startswith(NAME)]:
-        del state[name]
-
-
-def with_nan(state):
-    state[f"{NAME}.scales"][0, 0, 0] = torch.nan
-
-
-@pytest.mark.parametrize("change", [without_codes, without_layer, with_nan])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state.pop(f"{NAME}.codes"),
+        lambda state: [state.pop(name) for name in list(state) if name.startswith(NAME)],
+        lambda state: state[f"{NAME}.scales"][0, 0, 0].fill_(torch.nan),
+    ],
+    ids=["without codes", "without layer", "with NaN"],
+)
 def test_files_that_lack_weights(tmp_path, change):
     quantize(decoder(), ComplexQuantizationConfig()).save_pretrained(tmp_path)
     edit(tmp_path, change)

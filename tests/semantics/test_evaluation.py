@@ -102,10 +102,6 @@ def test_broken_files(text, words, tmp_path):
     refused(words, read_rated_pairs, write_text(tmp_path / "pairs.tsv", text))
 
 
-def test_no_file(tmp_path):
-    refused("No such file", read_rated_pairs, tmp_path / "pairs.tsv", error=FileNotFoundError)
-
-
 def drawn(seed, number=30, people=4):
     """Everyone rates half of the pairs; similarities with ties, two pairs without."""
     generator = numpy.random.default_rng(seed)
