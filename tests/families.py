@@ -419,8 +419,6 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One variant of a family."""
-
     family: str
     variant: str
 
@@ -429,7 +427,6 @@ class Case:
 
     @property
     def is_default(self) -> bool:
-        """Whether the default tests have it."""
         return self.variant in FAMILIES[self.family].variants
 
     @cached_property
@@ -448,7 +445,6 @@ class Case:
         return family_class(self.family, "AutoConfig")(**{**FAMILIES[self.family].sizes, **self.head[1], **changes})
 
     def build(self, seed: int = 0, **changes: Any) -> PreTrainedModel:
-        """A model in evaluation as it is initialised."""
         torch.manual_seed(seed)
         return self.model_class(self.config(**changes)).eval()
 

@@ -18,7 +18,6 @@ def run(worker: str, *arguments: Any, processes: int = 1) -> None:
 
 
 def start(*command: Any) -> None:
-    """Run Python on the CPU."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run([sys.executable, *map(str, command)], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-4000:]

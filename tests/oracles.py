@@ -56,7 +56,6 @@ def bias(layer: torch.nn.Module) -> np.ndarray | float:
 
 
 def numbers(field: str, x: Tensor) -> np.ndarray:
-    """A tensor of a field as an array of its numbers."""
     return z(x) if field == "complex" else r(x)
 
 
@@ -68,7 +67,6 @@ def assert_close(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e
 
 
 def softmax(values: np.ndarray) -> np.ndarray:
-    """Softmax over the last axis."""
     powers = np.exp(values - values.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
 

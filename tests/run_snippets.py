@@ -26,7 +26,6 @@ def run(page: str) -> None:
 
 
 def main() -> None:
-    """Pages print below their names."""
     failed = []
     for page in sys.argv[1:]:
         print(f"== {page}", flush=True)

@@ -130,7 +130,6 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 
 def pages_of(nav: list[Any]) -> Iterator[str]:
-    """Yield the pages of a navigation."""
     for entry in nav:
         for value in entry.values() if isinstance(entry, dict) else [entry]:
             yield from pages_of(value) if isinstance(value, list) else [value]
@@ -163,17 +162,14 @@ SIZES = {"vocab_size": 10, "hidden_size": 16, "intermediate_size": 16, "num_hidd
 
 
 def small_classifier(**options: Any) -> ComplexOrderForSequenceClassification:
-    """Return a classifier with a vocabulary of ten tokens and two labels."""
     return ComplexOrderForSequenceClassification(ComplexOrderConfig(**SIZES, num_attention_heads=2, **options))
 
 
 def small_decoder() -> ComplexLlamaForCausalLM:
-    """Return a decoder with a vocabulary of ten tokens."""
     return ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES, num_attention_heads=2)).eval()
 
 
 def load_tokenizer_of_model_alone() -> None:
-    """Load a tokenizer from a folder that has only a model."""
     with tempfile.TemporaryDirectory() as folder:
         small_decoder().save_pretrained(folder)
         AutoTokenizer.from_pretrained(folder)

@@ -117,7 +117,6 @@ def test_every_family_is_exported() -> None:
 
 @pytest.mark.full
 def test_an_exported_program_is_the_model_for_any_size() -> None:
-    """``torch.export`` without the ONNX exporter."""
     for name in ("complex_llama", "complex_text_cnn"):
         model = Case(name, "complex").own()
         model.config.use_cache = False
@@ -203,7 +202,6 @@ def test_outputs_are_named_whatever_else_a_configuration_asks_for(case: Case) ->
 
 @pytest.fixture
 def _exporting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the exported code path in eager mode."""
     monkeypatch.setattr(torch.compiler, "_is_exporting_flag", True)
 
 

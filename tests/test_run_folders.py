@@ -217,8 +217,6 @@ def test_a_run_with_all_its_steps_is_not_trained_again(tmp_path: Path) -> None:
 
 
 class Interrupt(TrainerCallback):
-    """Ctrl-C after a step."""
-
     def __init__(self, step: int) -> None:
         self.step = step
 

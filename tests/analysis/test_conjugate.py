@@ -75,7 +75,6 @@ def test_a_complex_matrix_has_share_0_and_its_conjugate_1():
 
 @torch.no_grad()
 def test_pruned_layers_are_those_without_v():
-    """The pruned network is the network whose V is zero there."""
     model, ids = model_of(), torch.randint(0, 40, (2, 7))
     shares = conjugate_share(model)
     assert len(shares) == 14

@@ -136,7 +136,6 @@ def real_encoder(kind="model", **changes):
 
 
 def encoder_config(config_class=BertConfig, **changes):
-    """Return a small configuration of this class."""
     sizes = {**ENCODER_SIZES, **changes}
     if config_class in (RobertaConfig, XLMRobertaConfig):  # padding is token 1, and positions are counted after it
         sizes["max_position_embeddings"] += 2

@@ -38,7 +38,6 @@ HEADS, WIDTH = 3, 4
 
 
 def released(dtype=torch.float64):
-    """Return a random state dict of iFairy."""
     torch.manual_seed(1)
     d, inner, words = 12, 10, 20
     shapes = {"lm_head.weight": (words, 2 * d)}

@@ -123,7 +123,6 @@ def test_texts_by_a_static_cache_are_the_same(kind):
 )
 @pytest.mark.parametrize("head", [AutoModel, AutoModelForSequenceClassification, AutoModelForTokenClassification])
 def test_bare_models_and_classifiers_are_those_of_the_original(kind, head, tmp_path):
-    """Lift the model and its files."""
     if kind in ("gemma3", "olmo2") and head is AutoModelForTokenClassification:
         pytest.skip("Transformers has no such class")
     labels = {f"kind {index}": index for index in range(3)}

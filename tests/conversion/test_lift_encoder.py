@@ -37,7 +37,6 @@ DTYPES = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
 def texts(side, kind="model"):
-    """Return three padded sequences as inputs of the complex model and of the original."""
     generator = torch.Generator().manual_seed(1)
     ids = torch.randint(3, WORDS, (3, 9), generator=generator)
     types = torch.randint(0, 1 if kind.startswith("xlm") else 3, (3, 9), generator=generator)
@@ -52,7 +51,6 @@ def texts(side, kind="model"):
 
 
 def answer(output):
-    """Return the logits or the pooled output."""
     if "start_logits" in output:
         return torch.stack([output.start_logits, output.end_logits], -1)
     name = next(name for name in ("logits", "pooler_output", "last_hidden_state") if name in output)
@@ -60,7 +58,6 @@ def answer(output):
 
 
 def alone(inputs, row):
-    """Return one sequence without its padding."""
     tokens = inputs["attention_mask"][row].bool()
     return {name: value[row][tokens].unsqueeze(0) for name, value in inputs.items()}
 

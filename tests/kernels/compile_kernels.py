@@ -50,7 +50,6 @@ def attention_variants() -> Iterator[Variant]:
 
 
 def other_variants() -> Iterator[Variant]:
-    """The waves."""
     pair = ("i64", "constexpr")
     tables = {"ids": "*i64", "positions": "*i64", "amplitude": "*bf16", "frequency": "*fp32", "phase": "*fp32"}
     grads = {
@@ -90,7 +89,6 @@ def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSourc
 
 
 def main() -> None:
-    """Compile them all."""
     for variants in (attention_variants(), other_variants()):
         for kernel, types, constants, options in variants:
             for capability in CAPABILITIES:

@@ -81,7 +81,6 @@ def is_real(layer):
 
 
 def gate_of(layer, index):
-    """v and the number of a gate -> the gate."""
     w, gate = [None] * 3, "real_part" if is_real(layer) else layer.gate
     if gate == "projected":
         w = z(layer.gate_weight(index).transpose(0, 1).flatten(1))
@@ -145,7 +144,6 @@ def oracle(layer, x, hx=None, keep=None):
 
 
 def stacked(last):
-    """Last states as ``[states, layers, B, d]``."""
     return np.stack([z(state) for state in ((last,) if isinstance(last, torch.Tensor) else last)])
 
 

@@ -181,7 +181,6 @@ def test_blocks_give_what_the_whole_gives(score, mask, scores, queries, count, m
 
 @pytest.mark.parametrize("size", [0.0, 1e-30, 1e-25, 1e-12, 1e12, 1e25])
 def test_blocks_of_any_size(size, monkeypatch):
-    """Scores whose squares overflow or vanish, and those near them."""
     blocks(monkeypatch, 28)
     inputs = [randn(2, 2, 5, 4, dtype=torch.float32) for _ in range(3)]
     query, key = (inputs[0] * size).requires_grad_(), inputs[1].requires_grad_()

@@ -28,7 +28,6 @@ MASKS = st.lists(st.booleans(), min_size=1, max_size=8)
 
 
 def window_oracle(mask: np.ndarray, window: int) -> np.ndarray:
-    """One text: count the real tokens between two."""
     edges = np.zeros((len(mask), len(mask)))
     places = np.flatnonzero(mask)
     for i, first in enumerate(places):

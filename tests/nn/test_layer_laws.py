@@ -119,7 +119,6 @@ def alignment(layer, x):
 
 
 def mixed_outcomes(layer, x):
-    """Of mixtures by the norms of words."""
     mask = mask_for(x)
     x = x.masked_fill(mask.unsqueeze(-1) == 0, 0.0)
     return cnn.mix(layer(cnn.unit_norm(x)), cnn.mixture_scores(x, "norm"), mask).to(x.dtype)
@@ -165,7 +164,6 @@ FUNCTIONS = {
 
 @functools.cache
 def blocks(field: str) -> dict[str, Block]:
-    """Every block of a field by name."""
     torch.manual_seed(0)  # the same weights whichever test asks first
     of = number_field(field)
     is_complex = field == "complex"

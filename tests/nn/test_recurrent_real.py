@@ -34,7 +34,6 @@ def states_of(kind, layer, batch, dtype=torch.float32):
 
 
 def flat(result):
-    """Output and last states as a list of plain tensors."""
     out, last = result
     out = out.data if isinstance(out, PackedSequence) else out
     return [out, *(last if isinstance(last, tuple) else (last,))]

@@ -38,7 +38,6 @@ def step_by_step(monkeypatch):
 
 @pytest.fixture
 def scans(monkeypatch):
-    """Counts the scans."""
     calls = []
 
     def scan(*args):
@@ -205,8 +204,6 @@ def test_other_gates_changed_layers_and_inference_go_step_by_step(scans, monkeyp
 
 
 class _Kept:
-    """A tensor that autograd keeps."""
-
     def __init__(self, tensor):
         self.tensor = tensor
 

@@ -63,7 +63,6 @@ def test_scores_depend_on_distances_alone():
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_words_without_offsets_turn_like_all_others(dtype):
-    """Bit for bit."""
     ids = torch.randint(0, 9, (2, 8))
     words = RotaryWordPositions(9, 6, 500.0)(ids, FAR, dtype)
     assert torch.equal(words, RotaryPositions(6, 500.0)(FAR, dtype).expand_as(words))

@@ -33,7 +33,6 @@ def packed_names(model):
 
 
 def family_cases():
-    """Return the default variants with complex weights."""
     cases = [case for case in CASES if case.config().number_field == "complex"]
     return [pytest.param(case, id=str(case), marks=() if case.is_default else pytest.mark.full) for case in cases]
 
@@ -125,7 +124,6 @@ def test_calibration_lowers_the_error_of_outputs(linear_type):
 @pytest.mark.full
 @torch.no_grad()
 def test_calibrations_of_every_form_are_one():
-    """Accept tensors, dataset rows, and batches with padding and labels."""
     ids = texts(3, 9)
     padded, mask = torch.cat([ids, torch.zeros(3, 2, dtype=torch.long)], dim=1), torch.ones(3, 11, dtype=torch.long)
     mask[:, 9:] = 0

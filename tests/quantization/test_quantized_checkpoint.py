@@ -109,7 +109,6 @@ def test_loading_quantises_as_quantize_does(tmp_path, dtype):
 
 
 def edit(folder, change):
-    """Change the tensors of a saved folder."""
     path = folder / "model.safetensors"
     state = load_file(path)
     change(state)
@@ -167,7 +166,6 @@ def test_files_of_another_configuration(tmp_path):
 @torch.no_grad()
 @pytest.mark.parametrize("training", [False, True])
 def test_models_that_share_a_configuration(tmp_path, training):
-    """Quantize one model; the other is saved and loaded as a float model."""
     model, ids = decoder(), texts()
     other = ComplexLlamaForCausalLM(model.config).eval()
     expected = other(ids).logits
@@ -181,7 +179,6 @@ def test_models_that_share_a_configuration(tmp_path, training):
 
 @pytest.mark.parametrize("training", [False, True])
 def test_tensor_parallel_models_are_rejected(tmp_path, training):
-    """Check ``from_pretrained(..., distributed_config=...)``."""
     config, options = ComplexQuantizationConfig(1, training=training), {"config": decoder().config}
     options["config"].distributed_config = DistributedConfig(tp_size=2)
     words = "tp_size must be 1 for quantization"
@@ -196,7 +193,6 @@ def test_tensor_parallel_models_are_rejected(tmp_path, training):
 
 @torch.no_grad()
 def test_layers_that_are_offloaded(tmp_path):
-    """Offloaded packed layers load; offloaded float layers cannot be quantized."""
     pytest.importorskip("accelerate")
     places = {"model.embed_tokens": "cpu", "model.layers.0": "cpu", "model.layers.1": "disk", "model.norm": "cpu"}
     options = {"device_map": {**places, "lm_head": "cpu"}, "offload_folder": str(tmp_path / "offload")}

@@ -128,7 +128,6 @@ def test_every_weight_gets_a_gradient(linear_type, dtype):
 
 
 def test_trained_models_take_another_rounding():
-    """Calibrated, of more stages, or float again: from the weights that were trained."""
     ids = texts(8, 12)
     model = quantize(decoder(), TRAINING)
     more = quantize(model, ComplexQuantizationConfig(stages=2, training=True))
@@ -153,7 +152,6 @@ def test_trained_models_take_another_rounding():
 @torch.no_grad()
 @pytest.mark.parametrize("training", [False, True])
 def test_layers_that_are_left_out_of_another_rounding_are_float(tmp_path, training):
-    """Excluded layers compute and are saved like layers of a float model."""
     kept = ComplexQuantizationConfig(1, modules_to_not_convert=["lm_head", "q_proj"], training=training)
     everything = ComplexQuantizationConfig(1, modules_to_not_convert=[], training=True)
     model, ids = quantize(decoder(), everything), texts()

@@ -49,7 +49,6 @@ def drawn_ket(generator, size):
 
 
 def drawn_density(generator, size):
-    """Of any rank."""
     root = numbers(generator, size, generator.integers(1, size + 1))
     rho = root @ root.conj().T
     return rho / numpy.trace(rho)
