@@ -197,9 +197,6 @@ def test_outputs_are_named_whatever_else_a_configuration_asks_for(case: Case) ->
     assert all(config.output_hidden_states for config in configs)
 
 
-# --- the forms of an exported graph, beside those they stand for ----------------------------------------------------
-
-
 @pytest.fixture
 def _exporting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.compiler, "_is_exporting_flag", True)

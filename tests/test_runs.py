@@ -131,9 +131,6 @@ def test_model_card_and_results_are_saved(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "new" / "r.json").read_text()) == {"a": 1}
 
 
-# --- command lines ---------------------------------------------------------------------------------------------------
-
-
 def parse(*classes: type, line: str) -> Any:
     return HfArgumentParser(classes).parse_args_into_dataclasses(line.split(), look_for_args_file=False)
 

@@ -30,9 +30,6 @@ def losses(run):
     return [log["loss"] for log in run.state.log_history if "loss" in log]
 
 
-# --- training -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("accumulation", [1, 3])
 def test_training_is_the_loop_that_carries_the_memory(tmp_path, accumulation):
     quiet = {"hidden_dropout_prob": 0.0}
@@ -91,9 +88,6 @@ def test_the_memory_makes_a_difference(tmp_path):
     assert run.memory.get_seq_length() == 2 * SEGMENT
 
 
-# --- evaluation -----------------------------------------------------------------------------------------------------
-
-
 @torch.no_grad()
 def one_pass(network, stream):
     """Loss of every token but the first of a stream, read at once."""
@@ -148,9 +142,6 @@ def test_evaluation_takes_a_memory_of_its_own_length(tmp_path):
         for length in (None, stream_training.MEMORY, 1)
     ]
     assert scores[0] == scores[1] != scores[2]
-
-
-# --- going on -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.full
@@ -220,9 +211,6 @@ def test_killed_training_resumes_to_bit_equal_weights(tmp_path, rnn_type):
     assert files[0].keys() == files[1].keys()
     for name, value in files[0].items():
         assert torch.equal(value, files[1][name]), name
-
-
-# --- what is refused ------------------------------------------------------------------------------------------------
 
 
 def test_training_data_that_does_not_fit_is_refused(tmp_path):

@@ -52,9 +52,6 @@ def released(dtype=torch.float64):
     return {name: torch.randn(shape, dtype=torch.float64).to(dtype) for name, shape in shapes.items()}
 
 
-# --- the formulas, on native complex numbers ------------------------------------------------------------------------
-
-
 def units(matrix):
     """Round each weight to the unit of its sector, times the mean of its axis."""
     nearest = [[cmath.exp(0.5j * math.pi * math.floor(cmath.phase(w) / (math.pi / 2) + 0.5)) for w in row]

@@ -180,9 +180,6 @@ def test_every_converter_has_its_script():
         assert runpy.run_path(str(scripts / f"{name}.py"))["main"] is module.main
 
 
-# --- refusals -----------------------------------------------------------------------------------------------------
-
-
 def test_originals_are_not_written_over(tmp_path):
     folders = tmp_path / "weights", tmp_path / "settings"
     for folder in folders:

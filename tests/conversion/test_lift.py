@@ -202,9 +202,6 @@ def test_dtype_mode_and_several_ends_travel_along():
     assert lift_weights(model.config, model.state_dict()).generation_config.eos_token_id == [2, 5]
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("kind", "changes", "words"),
     [

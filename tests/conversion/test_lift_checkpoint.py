@@ -95,9 +95,6 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     assert "license: mit" in (tmp_path / "complex" / "README.md").read_text(encoding="utf-8")
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
-
-
 def refused_checkpoint(words, folder, error=ValueError):
     output = folder.parent / "complex"
     refused(words, lift_checkpoint, folder, output, error=error)
@@ -185,9 +182,6 @@ def test_weights_of_another_kind_and_other_arguments(tmp_path):
     save_file(weights, file, metadata={"format": "pt"})
     words = "must have floats .* got torch.int8"
     refused(words, lift_checkpoint, tmp_path / "real", tmp_path / "complex", dtype="int8")
-
-
-# --- GGUF -----------------------------------------------------------------------------------------------------------
 
 
 def write_gguf(path, model, changes=(), tensors=()):

@@ -194,9 +194,6 @@ def test_the_lift_shares_nothing_with_the_original_and_has_its_mode_and_dtype():
     assert len(layers) == 2 * 6 + 1
 
 
-# --- other names in files ------------------------------------------------------------------------------------------
-
-
 @torch.no_grad()
 def test_files_of_other_versions_and_of_larger_networks():
     """Read TensorFlow names, buffers, and heads that the class does not have."""
@@ -223,9 +220,6 @@ def test_files_of_other_versions_and_of_larger_networks():
     bare = BertModel(config, add_pooling_layer=False).eval()
     bare.load_state_dict(model.bert.state_dict())
     assert_equal(found.last_hidden_state[tokens], bare(**theirs).last_hidden_state[tokens])
-
-
-# --- refusals -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

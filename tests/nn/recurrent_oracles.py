@@ -19,9 +19,6 @@ OTHERS = sorted(STATE_ACTIVATIONS.keys() - set(ACTIVATIONS))
 NUM_GATES = {"rnn": 1, "lstm": 4, "gru": 3}
 
 
-# --- step by step in complex128 --------------------------------------------------------------------------------------
-
-
 def sigmoid(values):
     return 1.0 / (1.0 + np.exp(-values))
 

@@ -170,9 +170,6 @@ def test_the_most_extreme_moduli_are_learned(modulus):
     assert (layer.damping.grad != 0).all()
 
 
-# --- the block -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("field", FIELDS)
 def test_the_block_is_norm_product_recurrence_and_gate(field):
     width, states = (8, 6) if field == "complex" else (4, 3)

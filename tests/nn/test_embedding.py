@@ -66,9 +66,6 @@ def oracle(embedding, ids, positions):
     return table(embedding.amplitude, ids) * decay * np.exp(1j * phase)
 
 
-# --- the formula -----------------------------------------------------------------------------------------------------
-
-
 @every_embedding
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_formula_of_every_scheme(scheme, dtype):
@@ -107,9 +104,6 @@ def test_gradients_of_every_table(scheme):
     ids = torch.tensor([[0, 3, 3], [6, 1, 0]])
     mask = torch.tensor([[0, 1, 1], [1, 1, 0]])
     assert_slopes(make(**scheme), ids, None, mask)
-
-
-# --- the properties of the paper -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 64])
@@ -155,9 +149,6 @@ def test_no_cast_rounds_a_frequency(dtype):
     assert low.frequency.dtype == torch.float32
 
 
-# --- positions -------------------------------------------------------------------------------------------------------
-
-
 @given(st.integers(0, 4), st.integers(1, 5), st.integers(0, 4))
 def test_positions_count_real_tokens_from_one(left, length, right):
     mask = torch.tensor([[0] * left + [1] * length + [0] * right])
@@ -167,9 +158,6 @@ def test_positions_count_real_tokens_from_one(left, length, right):
     assert (positions >= 1).all()
     assert torch.equal(positions_from_mask(ids, mask.bool()), positions)
     assert positions_from_mask(ids).tolist() == [list(range(1, left + length + right + 1))]
-
-
-# --- initialisation --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sharing", ["none", "word", "dimension"])
@@ -214,9 +202,6 @@ def test_free_complex_table():
     assert_close(z(embedding(ids)), (values[:, :D] + 1j * values[:, D:])[ids.numpy()])
 
 
-# --- resizing --------------------------------------------------------------------------------------------------------
-
-
 @schemes
 @pytest.mark.parametrize(("size", "mean"), [(10, True), (10, False), (4, True)])
 def test_resizing_keeps_rows_and_shared_tables(scheme, size, mean):
@@ -259,9 +244,6 @@ def test_resizing_and_padding():
     assert not embedding(torch.tensor([[6]])).any()
     embedding.resize(3)
     assert embedding.padding_idx is None
-
-
-# --- bad input -------------------------------------------------------------------------------------------------------
 
 
 @kinds

@@ -69,9 +69,6 @@ def correlated(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
     return halves((2.0 * a + 0.5) + 1j * (1.2 * a + 0.4 * b - 1.0), dtype)
 
 
-# --- layer norm ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("norm", ["split", "whitening"])
 @given(batch=st.integers(1, 3), d=st.integers(2, 6), dtype=st.sampled_from(DTYPES), affine=st.booleans())
 def test_layer_norm(norm, batch, d, dtype, affine):
@@ -99,9 +96,6 @@ def test_whitened_features_start_with_a_mean_square_of_one():
     np.testing.assert_allclose(np.mean(np.abs(out) ** 2, -1), 1.0, atol=1e-4)
 
 
-# --- RMS norm --------------------------------------------------------------------------------------------------------
-
-
 @given(st.integers(1, 3), st.integers(1, 6), st.sampled_from(DTYPES), st.booleans())
 def test_rms_norm(batch, d, dtype, affine):
     layer = randomize(ComplexRMSNorm(2 * d, eps=EPS, elementwise_affine=affine)).to(dtype)
@@ -120,9 +114,6 @@ def test_rms_norm_with_a_gain_for_each_part(batch, d, dtype, scale):
     expected = v / np.sqrt(square + EPS)
     expected = expected.real * gain[:d] + 1j * expected.imag * gain[d:]
     assert_close(z(layer(x)), expected, TOLERANCE[dtype] * 2)
-
-
-# --- batch norm ------------------------------------------------------------------------------------------------------
 
 
 def batch_oracle(norm: nn.Module, rows: np.ndarray, keep: np.ndarray) -> np.ndarray:
@@ -269,9 +260,6 @@ def test_resets(layer, options):
         value.normal_()
     layer.reset_parameters()
     torch.testing.assert_close(layer.state_dict(), fresh, rtol=0, atol=0)
-
-
-# --- memory and bad values -------------------------------------------------------------------------------------------
 
 
 def test_layer_norm_keeps_its_input_alone_for_the_backward_pass():

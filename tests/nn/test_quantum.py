@@ -45,9 +45,6 @@ def measured(field, kind, outcomes=5, d=3):
     return randomize(Measurement(features, outcomes, kind, field)).double()
 
 
-# --- measurements ----------------------------------------------------------------------------------------------------
-
-
 @fields
 @kinds
 @given(words=st.integers(1, 5), d=st.integers(1, 4), more=st.integers(0, 3))
@@ -153,9 +150,6 @@ def test_no_density_matrix_is_made():
     assert largest.numbers >= 200 * 200
 
 
-# --- mixtures --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["weight", "norm", "mean"])
 @fields
 def test_weights_of_a_mixture(field, name):
@@ -201,8 +195,6 @@ def test_a_window_of_light_words_is_a_mixture_too():
     found = local_outcomes(probabilities, scores, torch.tensor([3]), 2)
     torch.testing.assert_close(found[0, 1], probabilities[0, 1:].mean(0))
 
-
-# --- words -----------------------------------------------------------------------------------------------------------
 
 WORDS = {
     "free phases": lambda: ComplexOrderEmbedding(V, 6, 0, "complex_vanilla", amplitude_std=1.0),

@@ -54,9 +54,6 @@ def close(one, two):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
 
 
-# --- the same as step by step ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("gate", ["real_part", "projected"])
 @pytest.mark.parametrize("batch", [3, 1])
 @pytest.mark.parametrize("mask", [None, HOLES], ids=["whole", "holes"])
@@ -126,9 +123,6 @@ def test_frozen_parts_change_nothing(trained, monkeypatch):
     close(ours, gradients())
 
 
-# --- derivatives -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("gate", ["real_part", "projected"])
 def test_first_and_second_derivatives(gate):
     layer = randomize(ComplexLSTM(2, 2, gate=gate, bidirectional=True, dtype=torch.float64))
@@ -165,9 +159,6 @@ def test_a_graph_can_be_gone_through_twice():
     x, hx = inputs(layer)
     loss = layer(x, hx, HOLES)[0].square().sum()
     close(*(torch.autograd.grad(loss, [x, *hx, *layer.parameters()], retain_graph=True) for _ in range(2)))
-
-
-# --- where it is used ------------------------------------------------------------------------------------------------
 
 
 def test_other_gates_changed_layers_and_inference_go_step_by_step(scans, monkeypatch):
@@ -223,9 +214,6 @@ def test_what_is_kept_is_released():
         assert sum(ref() is not None for ref in kept) > 5
         (out.sum() + last[1].sum()).backward()
     assert all(ref() is None for ref in kept)
-
-
-# --- stability -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1e15, 1e25, 1e35])
