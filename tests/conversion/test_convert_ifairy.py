@@ -14,10 +14,7 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 from complex_transformers import ComplexLlamaForCausalLM
-from complex_transformers.conversion.convert_ifairy_checkpoint import (
-    convert_ifairy_checkpoint,
-    convert_ifairy_weights,
-)
+from complex_transformers.conversion.convert_ifairy_checkpoint import convert_ifairy_checkpoint, convert_ifairy_weights
 from refusals import refused
 
 MODULE = "complex_transformers.conversion.convert_ifairy_checkpoint"

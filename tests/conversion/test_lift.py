@@ -28,12 +28,9 @@ from complex_transformers.nn import WidelyLinear
 from refusals import refused
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
+SOME = ("llama, tied, biases", "gemma3")
 some_kinds = pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(kind, marks=[] if kind in ("llama, tied, biases", "gemma3") else pytest.mark.full)
-        for kind in KINDS
-    ],
+    "kind", [pytest.param(kind, marks=[] if kind in SOME else pytest.mark.full) for kind in KINDS]
 )
 GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None}
 

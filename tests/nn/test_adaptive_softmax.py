@@ -139,10 +139,6 @@ def test_the_last_cluster_is_resized(div_value, field, readout, size, mean):
     assert_close(np.exp(after).sum(-1), np.ones(4))
 
 
-def test_clusters_are_shown():
-    assert repr(build(2)).startswith("AdaptiveReadout(\n  readout='concat', cutoffs=[3, 4, 8], div_value=2\n")
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

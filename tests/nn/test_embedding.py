@@ -86,10 +86,7 @@ def test_formula_of_every_scheme(scheme, dtype):
 @schemes
 def test_shapes_of_the_tables(scheme):
     shapes = {"none": (V, D), "word": (1, D), "dimension": (V, 1)}
-    expected = {
-        "amplitude": shapes[scheme["amplitude_sharing"]],
-        "frequency": shapes[scheme["frequency_sharing"]],
-    }
+    expected = {"amplitude": shapes[scheme["amplitude_sharing"]], "frequency": shapes[scheme["frequency_sharing"]]}
     if scheme["phase"] != "none":
         expected["phase"] = {"learned": (V, D), "per_dimension": (1, D)}[scheme["phase"]]
     if scheme["damping"] == "learned":

@@ -9,18 +9,7 @@ import pytest
 import torch
 
 from complex_transformers.nn import GatedFeedForward, GroupedQueryAttention, RotaryPositions, rms_norm
-from oracles import (
-    assert_close,
-    assert_refused,
-    bias,
-    numbers,
-    of_parts,
-    r,
-    randn,
-    randomize,
-    softmax,
-    weight,
-)
+from oracles import assert_close, assert_refused, bias, numbers, of_parts, r, randn, randomize, softmax, weight
 
 LINEAR = {"complex": ("complex", "conjugate", "widely_linear"), "real": ("real",)}
 

@@ -13,7 +13,6 @@ from complex_transformers.nn import (
     Measurement,
     QuantumEmbedding,
     RealWordEmbedding,
-    UnitaryLinear,
     WordPositionEmbedding,
     density_matrix,
     local_outcomes,
@@ -113,18 +112,6 @@ def test_outcomes_begin_near_their_mean(field, kind):
     layer = Measurement(16, 64, kind, field)
     q = layer(unit_norm(torch.randn(2000, 16)))
     assert q.mean().item() == pytest.approx(layer.mean_outcome, rel=0.1)
-
-
-@fields
-def test_an_evolution_is_another_measurement(field):
-    """<v|U w> = <U^H v|w>: one map for all words is absorbed by what measures them."""
-    layer, x = measured(field, "projectors"), states(field, 4)
-    evolution = randomize(UnitaryLinear(x.shape[-1], number_field=field)).double()
-    w = r(evolution.matrix())
-    w = w if field == "real" else w[:3] + 1j * w[3:]
-    back = numbers(field, layer.states()) @ w.conj()  # rows U^H v
-    expected = np.abs(numbers(field, x) @ back.conj().T) ** 2
-    assert_close(r(layer(evolution(x))), expected)
 
 
 class Largest(TorchDispatchMode):

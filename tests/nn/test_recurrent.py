@@ -29,10 +29,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_s
 
 import complex_transformers.nn.functional as CF
 from complex_transformers.nn import GATES, STATE_ACTIVATIONS, ComplexGRU, ComplexLinear, ComplexLSTM
-from complex_transformers.nn.recurrent import (
-    layers as recurrent,
-    step_loop as stepwise,
-)
+from complex_transformers.nn.recurrent import layers as recurrent, step_loop as stepwise
 from oracles import TOLERANCE, assert_close, assert_refused, finite, randn, weight, z
 
 
@@ -258,7 +255,7 @@ def test_changed_sublayers_are_called_at_each_step(kind, part, change):
         torch.testing.assert_close(one, two, rtol=0, atol=1e-11)
 
 
-def test_layout_of_the_checkpoint_and_reload():
+def test_layout_of_the_checkpoint():
     names = {name: tuple(value.shape) for name, value in ComplexGRU(4, 6, 2, bidirectional=True).state_dict().items()}
     assert len(names) == 4 * (2 * 3 + 1)
     assert names["gate_weight.3"] == (2, 2, 3)  # of both parts, reset and update gate
@@ -268,12 +265,6 @@ def test_layout_of_the_checkpoint_and_reload():
     assert names["input_proj.1.bias"] == names["recurrent_proj.1.bias"] == (18,)
     assert "recurrent_proj.0.bias" not in ComplexLSTM(4, 6).state_dict()
     assert not any("bias" in name for name in ComplexGRU(4, 6, bias=False).state_dict())
-    for kind in LAYERS:
-        one, two = make(kind, num_layers=2, bidirectional=True), make(kind, num_layers=2, bidirectional=True)
-        x = randn(3, 2, 4)
-        assert not torch.equal(one(x)[0], two(x)[0])
-        two.load_state_dict(one.state_dict())
-        assert torch.equal(one(x)[0], two(x)[0])
 
 
 # --- initialisation and dropout --------------------------------------------------------------------------------------

@@ -9,9 +9,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 from complex_transformers.nn import ComplexGRU, ComplexLSTM
-from complex_transformers.nn.recurrent import (
-    layers as recurrent,
-)
+from complex_transformers.nn.recurrent import layers as recurrent
 from oracles import finite, randn, randomize
 
 HOLES = torch.tensor([[1, 1, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])  # the last row has no step at all

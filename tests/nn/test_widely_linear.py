@@ -119,21 +119,6 @@ def test_real_layers_become_widely_linear_and_come_back(with_bias, dtype):
     torch.testing.assert_close(layer(x), real(x), rtol=0, atol=TOLERANCE[dtype] * real(x).abs().max().item())
 
 
-def test_widely_linear_layers_become_real_and_come_back():
-    layer = make(d_in=4, d_out=3)
-    again = WidelyLinear.from_real(layer.to_real())
-    for name, value in layer.named_parameters():
-        torch.testing.assert_close(again.get_parameter(name), value, rtol=0, atol=1e-15)
-
-
-def test_a_complex_layer_is_one_without_v():
-    layer = make()
-    for part in (layer.conj_real, layer.conj_imag):
-        nn.init.zeros_(part.weight)
-    x = randn(4, 6)
-    torch.testing.assert_close(layer(x), CF.linear(x, layer.real.weight, layer.imag.weight, layer.bias))
-
-
 @pytest.mark.parametrize("part", ["real", "imag", "conj_real", "conj_imag"])
 def test_changed_sublayers_are_called(part):
     layer, x = make(), randn(4, 6)

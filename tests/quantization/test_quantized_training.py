@@ -14,9 +14,7 @@ from complex_transformers import (
     quantize,
 )
 from complex_transformers.nn import ComplexLinear, PackedLinear, RoundedLinear, rounded_weights, unpack_codes
-from complex_transformers.nn.low_bit import (
-    quantized_linear as unit_linear,
-)
+from complex_transformers.nn.low_bit import quantized_linear as unit_linear
 from refusals import refused
 
 pytest.importorskip("accelerate")

@@ -149,17 +149,6 @@ def test_participants_that_rate_all_alike_do_not_count():
     assert math.isnan(same.mean_rating)  # nothing is ranked
 
 
-def test_ranks_of_samples_are_those_of_sorting():
-    generator = numpy.random.default_rng(0)
-    values, other = generator.integers(0, 6, 20) / 3, generator.normal(size=20)
-    counts = generator.multinomial(20, [1 / 20] * 20, size=5).astype(float)
-    ranks = [evaluation._sample_ranks(numbers, counts) for numbers in (values, other)]
-    found = evaluation._sample_correlation(*ranks, counts)
-    for row, value in zip(counts.astype(int), found, strict=True):
-        sample = numpy.repeat(numpy.arange(20), row)
-        assert value == pytest.approx(rho(values[sample], other[sample]))
-
-
 def test_the_bootstrap_of_a_difference(monkeypatch):
     rated, first = drawn(1)
     second = first + numpy.random.default_rng(5).normal(size=30)

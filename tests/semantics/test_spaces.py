@@ -175,10 +175,7 @@ def test_refusals(counts):
     for options, words in (
         ({"weighting": "tfidf"}, "weighting must be one of .*, got 'tfidf'"),
         ({"phases": "free"}, "phases must be one of .*, got 'free'"),
-        (
-            {"weighting": "pmi_b", "phases": "arccos"},
-            "phases must be 'none' for weighting='pmi_b', got 'arccos'",
-        ),
+        ({"weighting": "pmi_b", "phases": "arccos"}, "phases must be 'none' for weighting='pmi_b', got 'arccos'"),
     ):
         refused(words, SemanticSpace(**options).fit, counts)
     space = SemanticSpace().fit(counts)
