@@ -176,9 +176,8 @@ def test_inputs_that_would_close_an_axis_and_numbers_without_a_runtime(tmp_path:
     model = Case("complex_fasttext", "complex").own()
     for size, words in (((1, 8), "input_ids .* on axis batch, got 1"), ((2, 1), "input_ids .* on axis length, got 1")):
         refused(words, export_onnx, model, example_inputs(model, *size), path)
-    refused(
-        r"model must not be in bfloat16.* model\.float\(\)", export_onnx, model.bfloat16(), example_inputs(model), path
-    )
+    words = r"model must not be in bfloat16.* model\.float\(\)"
+    refused(words, export_onnx, model.bfloat16(), example_inputs(model), path)
     assert not path.exists()
 
 

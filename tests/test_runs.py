@@ -104,13 +104,8 @@ def test_one_token_that_is_left_over_is_no_block() -> None:
     blocks = split_blocks(torch.arange(33), 8, "validation")
     assert np.array_equal(np.stack(blocks), np.arange(32).reshape(4, 8))
     assert [len(block) for block in split_blocks(torch.arange(34), 8, "validation")] == [8, 8, 8, 8, 2]
-    refused(
-        "validation data and block_size must have 2 tokens or more, got 1 and 8",
-        split_blocks,
-        torch.arange(1),
-        8,
-        "validation",
-    )
+    words = "validation data and block_size must have 2 tokens or more, got 1 and 8"
+    refused(words, split_blocks, torch.arange(1), 8, "validation")
 
 
 def test_texts_that_begin_with_a_slash_are_no_paths() -> None:

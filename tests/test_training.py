@@ -201,11 +201,8 @@ def test_learning_rates_that_would_be_ignored_are_refused(tmp_path):
         return ComplexTrainer(build(), settings, train_dataset=rows("sequence"))
 
     trainer(max_steps=2).train()
-    refused(
-        r"learning_rate must equal \[0.01, 0.01\] of the checkpoint, got \[0.5, 0.5\]",
-        trainer(learning_rate=0.5).train,
-        resume_from_checkpoint=str(tmp_path / "checkpoint-2"),
-    )
+    words = r"learning_rate must equal \[0.01, 0.01\] of the checkpoint, got \[0.5, 0.5\]"
+    refused(words, trainer(learning_rate=0.5).train, resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
     assert trainer(max_steps=4).train(resume_from_checkpoint=str(tmp_path / "checkpoint-2")).global_step == 4
     model = build()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

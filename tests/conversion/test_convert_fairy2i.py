@@ -63,12 +63,8 @@ def test_command_line_and_refusals(tmp_path, monkeypatch, capsys):
     card = (tmp_path / "ours" / "README.md").read_text(encoding="utf-8")
     assert "the weights of `someone/fairy2i` (model type `llama`), under the licence `unknown`. All layers" in card
     refused("stages must be positive, got -1", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "other", -1)
-    refused(
-        "output must not be the folder of the checkpoint",
-        convert_fairy2i_checkpoint,
-        tmp_path / "real",
-        tmp_path / "real",
-    )
+    words = "output must not be the folder of the checkpoint"
+    refused(words, convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "real")
     BertModel(BertConfig(vocab_size=9, hidden_size=8, num_attention_heads=2)).save_pretrained(tmp_path / "bert")
     words = "model must be a llama checkpoint, got bert"
     refused(words, convert_fairy2i_checkpoint, tmp_path / "bert", tmp_path / "x")

@@ -188,13 +188,8 @@ def test_originals_are_not_written_over(tmp_path):
     for file in files:
         file.write_bytes(b"{")  # not even read
     for folder in folders:
-        refused(
-            "output must not be the folder of the checkpoint",
-            convert_transfo_xl_checkpoint,
-            files[0],
-            folder,
-            files[1],
-        )
+        words = "output must not be the folder of the checkpoint"
+        refused(words, convert_transfo_xl_checkpoint, files[0], folder, files[1])
     assert [file.read_bytes() for file in files] == [b"{"] * 2
     assert [len(list(folder.iterdir())) for folder in folders] == [1, 1]
 

@@ -52,12 +52,8 @@ def test_every_family_computes_with_packed_weights(case):
     before = copy.deepcopy(model.state_dict())
     shared = getattr(model.config, "share_parts", False)
     if shared or not has_complex_layers(model):
-        refused(
-            "share_parts must be False" if shared else "model must have complex layers to quantize",
-            quantize,
-            model,
-            ComplexQuantizationConfig(),
-        )
+        words = "share_parts must be False" if shared else "model must have complex layers to quantize"
+        refused(words, quantize, model, ComplexQuantizationConfig())
         assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
         return
     inputs = batch(rows(model))
@@ -301,9 +297,8 @@ def test_shared_layers_stay_shared(calibration):
     first, second = model.model.layers
     second.mlp, second.self_attn.o_proj = first.mlp, first.self_attn.o_proj
     nothing = {"input_ids": texts(), "attention_mask": torch.zeros_like(texts())}
-    refused(
-        "calibration must have at least one token", quantize, model, ComplexQuantizationConfig(calibration=[nothing])
-    )
+    words = "calibration must have at least one token"
+    refused(words, quantize, model, ComplexQuantizationConfig(calibration=[nothing]))
     assert second.self_attn.o_proj is first.self_attn.o_proj
     quantize(model, ComplexQuantizationConfig(training=True))
     assert second.self_attn.o_proj is first.self_attn.o_proj

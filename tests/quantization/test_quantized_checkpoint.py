@@ -211,9 +211,8 @@ def test_models_without_complex_weights(tmp_path):
     real = ComplexLlamaForCausalLM(decoder().config.real_twin())
     real.save_pretrained(tmp_path / "real")
     config = ComplexQuantizationConfig()
-    refused(
-        "model must have complex layers.*number_field='complex'", load, tmp_path / "real", quantization_config=config
-    )
+    words = "model must have complex layers.*number_field='complex'"
+    refused(words, load, tmp_path / "real", quantization_config=config)
     real_decoder().save_pretrained(tmp_path / "llama")
     refused(
         r"model must have complex layers to quantize, got LlamaForCausalLM.*lift\(model\)",

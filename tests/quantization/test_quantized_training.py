@@ -74,10 +74,8 @@ def test_a_trainer_trains_what_is_then_packed(tmp_path):
 
 def test_packed_weights_are_not_asked_to_train():
     packed = quantize(decoder(), ComplexQuantizationConfig(stages=1))
-    refused(
-        r"without packed layers, got 14.*ComplexQuantizationConfig\(training=True\).*requires_grad_\(False\)",
-        packed.train,
-    )
+    words = r"without packed layers, got 14.*ComplexQuantizationConfig\(training=True\).*requires_grad_\(False\)"
+    refused(words, packed.train)
     assert not any(module.training for module in packed.modules())
     packed.requires_grad_(False)
     packed.lm_head.requires_grad_(True)

@@ -187,9 +187,8 @@ def test_refusals(counts):
     refused("2 probabilities of sum 1", space.compose, ["cat", "dog"], "mixture", weights=[1, 1])
     refused("kind must be one of", space.similarity, "cat", "dog", "cosine")
     refused("equal sizes, got 11 and 121", space.similarity, "cat", space.compose(["cat", "dog"], "tensor"))
-    refused(
-        "must be 'modulus' for mixtures", space.similarity, "cat", space.compose(["cat", "dog"], "mixture"), "real"
-    )
+    words = "must be 'modulus' for mixtures"
+    refused(words, space.similarity, "cat", space.compose(["cat", "dog"], "mixture"), "real")
     many = space.similarities
     refused("kind must be one of", many, [(["cat"], ["dog"])], kind="cosine")
     refused("how must be one of", many, [(["cat"], ["dog"])], how="sum")
