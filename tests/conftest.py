@@ -30,7 +30,6 @@ settings.load_profile("repository")
 
 def pytest_collection_finish() -> None:
     """Keep what has been imported and collected out of the garbage collections that every training starts with."""
-    gc.collect()
     gc.freeze()
 
 

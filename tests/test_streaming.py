@@ -222,7 +222,8 @@ def test_evaluation_that_cannot_be_is_refused_before_training(tmp_path):
     for length in (-1, 0):
         refused("mem_len must be", trainer, tmp_path, error=(ValueError, TypeError), eval_mem_len=length)
     network = stream_training.model(same_length=True)
-    refused("mem_len must be 7 or more with same_length=True", trainer, tmp_path, network=network, eval_mem_len=2)
+    with pytest.raises(ValueError, match="mem_len must be 7 or more with same_length=True"):
+        trainer(tmp_path, network=network, eval_mem_len=2)
     run = trainer(tmp_path)
     good = run.eval_dataset
     data, message = StreamDataset(tokens(90), 3, 9), r"num_lanes of the eval data must be .* = 2, got 3"

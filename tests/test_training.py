@@ -83,9 +83,6 @@ def arguments(folder, kind=TrainingArguments, **changes):
     return kind(**{**settings, **changes})
 
 
-# --- weight decay ---------------------------------------------------------------------------------------------------
-
-
 def test_angles_norms_and_biases_are_not_decayed():
     model = build(phase="learned", damping="learned", norm_type="batch", norm_position="pre")
     decayed = set(decay_parameter_names(model))
@@ -107,9 +104,6 @@ def test_trainer_pulls_on_amplitudes_but_not_on_frequencies(tmp_path):
     torch.testing.assert_close(
         model.model.embed_tokens.amplitude.detach(), before["model.embed_tokens.amplitude"] * (1 - 0.5 * 1e-2)
     )
-
-
-# --- train, evaluate, predict, resume -------------------------------------------------------------------------------
 
 
 def test_trainer_learns_evaluates_and_predicts(tmp_path):
@@ -268,9 +262,6 @@ def test_smoothed_labels_of_a_causal_model_are_the_next_tokens(tmp_path, trainer
     torch.testing.assert_close(loss, expected)
 
 
-# --- accumulation ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("head", "kind"),
     [
@@ -308,9 +299,6 @@ def test_accumulated_batches_equal_the_full_batch(tmp_path, head, kind):
     model = build(head, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     assert loss == pytest.approx(model(**stacked(rows(kind))).loss.item(), rel=1e-5)
     assert max(value.abs().max() for value in gradients.values()) > 1e-3
-
-
-# --- order of rows --------------------------------------------------------------------------------------------------
 
 
 def test_translations_come_back_in_the_order_of_the_data(tmp_path):

@@ -107,7 +107,12 @@ def test_refusals():
     model = model_of()
     name = "model.layers.0.mlp.up_proj"
     before = model.get_submodule(name)
-    refused(r"got \['lm_head'\]. Choose from: model", prune_conjugate, model, [name, "lm_head"])
+    refused(
+        r"got \['lm_head'\]. Choose from: model",
+        prune_conjugate,
+        model,
+        [name, "lm_head"],
+    )
     assert model.get_submodule(name) is before
     refused("must be widely linear layers, got", prune_conjugate, nn.Linear(2, 2), ["a"])
     refused(r"must be widely linear layers, got \['layers.9'\]", model_of, complex_layers=["layers.9"])

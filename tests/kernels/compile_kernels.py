@@ -6,6 +6,8 @@ Prints a line of JSON for each: its name, the processor, and the shared memory i
 the other tests takes code that the compiler refuses, and knows nothing of memory.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 
@@ -50,6 +52,7 @@ def attention_variants() -> Iterator[Variant]:
 
 
 def other_variants() -> Iterator[Variant]:
+    """The waves."""
     pair = ("i64", "constexpr")
     tables = {"ids": "*i64", "positions": "*i64", "amplitude": "*bf16", "frequency": "*fp32", "phase": "*fp32"}
     grads = {
@@ -89,6 +92,7 @@ def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSourc
 
 
 def main() -> None:
+    """Compile them all."""
     for variants in (attention_variants(), other_variants()):
         for kernel, types, constants, options in variants:
             for capability in CAPABILITIES:

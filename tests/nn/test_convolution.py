@@ -243,7 +243,9 @@ def test_bad_inputs():
     for other in (layer, ComplexUpsample(scale_factor=2)):
         assert_refused("complex64", other, native, error=TypeError)
     assert_refused(
-        r"dim=1\) must be even, got shape \(2, 5, 9\)", ComplexUpsample(scale_factor=2), torch.zeros(2, 5, 9)
+        r"dim=1\) must be even, got shape \(2, 5, 9\)",
+        ComplexUpsample(scale_factor=2),
+        torch.zeros(2, 5, 9),
     )
 
 

@@ -14,9 +14,6 @@ from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, hal
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 5))
 
 
-# --- layout ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_halves_are_real_then_imag_and_round_trip_exactly(dtype):
     x = randn(2, 3, 8, dtype=dtype)
@@ -52,9 +49,6 @@ def test_bad_layout_is_refused_by_name():
         assert_refused("even", function, torch.tensor(1.0))
     assert_refused(r"must be even, got shape \(2, 3\)", CF.concatenate, [torch.zeros(2, 4), torch.zeros(2, 3)])
     assert_refused("complex64", CF.concatenate, (torch.zeros(2, 4), native), error=TypeError)
-
-
-# --- arithmetic ------------------------------------------------------------------------------------------------------
 
 
 @given(shapes, st.sampled_from(DTYPES))
@@ -128,9 +122,6 @@ def test_probability_amplitude_gradient_on_both_sides_of_its_peak(scale):
     assert gradcheck(lambda s: CF.normalize_probability_amplitude(s, mask), ((x.detach() * 7).requires_grad_(),))
 
 
-# --- the modulus at its edges ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("function", [CF.modulus, CF.squared_modulus])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_modulus_of_zero_has_gradient_zero(function, dtype):
@@ -178,9 +169,6 @@ def test_modulus_saturates():
             assert out.item() == pytest.approx(largest, rel=4e-3)
             (gradient,) = torch.autograd.grad(out.sum(), x)
             assert finite(gradient)
-
-
-# --- linear maps -----------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.lists(st.integers(1, 3), max_size=2))
@@ -319,9 +307,6 @@ def test_a_weight_that_is_more_than_numbers_is_multiplied_by_itself():
     torch.testing.assert_close(CF.real_linear(x, weight.as_subclass(Doubled)), 2.0 * x @ weight.T)
 
 
-# --- probability amplitudes under a mask -----------------------------------------------------------------------------
-
-
 @given(st.integers(1, 6), st.data())
 def test_probability_amplitude_weighs_squares_by_the_mask(size, data):
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
@@ -340,9 +325,6 @@ def test_probability_amplitude_of_huge_scores():
     torch.testing.assert_close(out, torch.tensor([[9 / 25, 16 / 25, 0.0]]))
     out[0, 0].backward()
     assert finite(score.grad)
-
-
-# --- reductions and losses -------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 4), st.integers(1, 5), st.data())

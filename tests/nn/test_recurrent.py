@@ -130,9 +130,6 @@ def test_low_precision(kind, gate, activation, dtype):
     assert_close(stacked(last), expected_last, 2 * TOLERANCE[dtype])
 
 
-# --- gradients -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("activation", ["split_tanh", "hirose_tanh"])
 @pytest.mark.parametrize(("kind", "gate"), CELLS)
 def test_gradients(kind, gate, activation):
@@ -151,8 +148,6 @@ def test_gradients(kind, gate, activation):
     parameters = [p.detach().clone().requires_grad_() for p in layer.parameters()]
     assert gradcheck(function, (randn(3, 2, 2, grad=True), *states, *parameters), fast_mode=True)
 
-
-# --- padding and packing ---------------------------------------------------------------------------------------------
 
 # Where the three steps of a sequence stand in five.
 PLACES = {"right": [0, 1, 2], "left": [2, 3, 4], "holes": [0, 2, 3]}
@@ -222,9 +217,6 @@ def test_packed_sequence_is_a_mask(kind, gate, enforce_sorted):
     assert_close(stacked(last), stacked(expected_last))
 
 
-# --- sub-layers ------------------------------------------------------------------------------------------------------
-
-
 def _hook(parent, name):
     calls = []
     getattr(parent, name).register_forward_hook(lambda module, args, output: calls.append(1))
@@ -265,9 +257,6 @@ def test_layout_of_the_checkpoint():
     assert names["input_proj.1.bias"] == names["recurrent_proj.1.bias"] == (18,)
     assert "recurrent_proj.0.bias" not in ComplexLSTM(4, 6).state_dict()
     assert not any("bias" in name for name in ComplexGRU(4, 6, bias=False).state_dict())
-
-
-# --- initialisation and dropout --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", list(LAYERS))
@@ -322,9 +311,6 @@ def test_dropout_between_layers_drops_whole_numbers_in_training():
     assert torch.equal(single(x)[0], single.eval()(x)[0])
 
 
-# --- stability -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.full
 @pytest.mark.parametrize(("kind", "gate"), CELLS)
 def test_two_thousand_steps(kind, gate):
@@ -360,9 +346,6 @@ def test_state_that_grows_at_each_step_stops_short_of_infinity(kind):
     state = last[1] if kind == "lstm" else last
     assert finite(out, state)
     assert state.abs().max() > 1e30
-
-
-# --- bad values ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", list(LAYERS))
