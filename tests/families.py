@@ -6,8 +6,6 @@ A new family is one entry of ``FAMILIES``: what it reads and what it is trained 
 name of its head. ``CASES`` are all variants of all families; those without ``more`` belong to the default tests.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -73,97 +71,92 @@ class Family:
     commuting: tuple[str, dict[str, Any]] | None = None
 
 
+def head(ending: str, *shared: dict[str, Any], **fields: Any) -> tuple[str, dict[str, Any]]:
+    """The end of a class's name, and what its configuration has besides the sizes."""
+    return ending, {name: value for each in (*shared, fields) for name, value in each.items()}
+
+
 FAMILIES = {
     "complex_order": Family(
         {**TEXT, **LAYERS, "num_hidden_layers": 2, "num_labels": 3},
         {
-            "words": ("ForMaskedLM", {}),
-            "real": ("ForMaskedLM", REAL),
-            "real score": (
-                CLASSIFIER,
-                {**REAL_SCORE, "norm_type": "rms", **PRE_NORM, "phase": "learned", "damping": "learned"},
-            ),
-            "tied, batch norm": ("ForMaskedLM", {**TIED_MODULI, "norm_type": "batch"}),
-            "lifted": (
-                "ForMaskedLM",
-                {**BERT, "linear_type": "widely_linear", "tie_word_embeddings": True, "add_pooling_layer": False},
+            "words": head("ForMaskedLM"),
+            "real": head("ForMaskedLM", REAL),
+            "real score": head(CLASSIFIER, REAL_SCORE, PRE_NORM, norm_type="rms", phase="learned", damping="learned"),
+            "tied, batch norm": head("ForMaskedLM", TIED_MODULI, norm_type="batch"),
+            "lifted": head(
+                "ForMaskedLM", BERT, linear_type="widely_linear", tie_word_embeddings=True, add_pooling_layer=False
             ),
         },
         {
-            "complex weights": ("ForTokenClassification", {**SPLIT_SOFTMAX, "norm_type": "rms", **WORD}),
-            "amplitudes": ("Model", {**AMPLITUDES, "norm_type": "batch", **PRE_NORM, **VANILLA}),
-            "bilinear": ("ForMaskedLM", {**BILINEAR, "norm_type": "batch", "lm_readout": "modulus", **LEARNED}),
-            "bilinear amplitudes": (
-                CLASSIFIER,
-                {**BILINEAR, **AMPLITUDES, "norm_type": "rms", "share_parts": True, **SINUSOIDS},
+            "complex weights": head("ForTokenClassification", SPLIT_SOFTMAX, WORD, norm_type="rms"),
+            "amplitudes": head("Model", AMPLITUDES, PRE_NORM, VANILLA, norm_type="batch"),
+            "bilinear": head("ForMaskedLM", BILINEAR, LEARNED, norm_type="batch", lm_readout="modulus"),
+            "bilinear amplitudes": head(
+                CLASSIFIER, BILINEAR, AMPLITUDES, SINUSOIDS, norm_type="rms", share_parts=True
             ),
-            "bilinear complex weights": (
+            "bilinear complex weights": head(
                 "ForTokenClassification",
-                {
-                    **BILINEAR,
-                    **SPLIT_SOFTMAX,
-                    "hidden_act": "modrelu",
-                    "frequency_sharing": "dimension",
-                    "phase": "per_dimension",
-                },
+                BILINEAR,
+                SPLIT_SOFTMAX,
+                hidden_act="modrelu",
+                frequency_sharing="dimension",
+                phase="per_dimension",
             ),
-            "real score, amplitudes": (
+            "real score, amplitudes": head(
                 "ForMaskedLM",
-                {
-                    **REAL_SCORE,
-                    **AMPLITUDES,
-                    "norm_type": "batch",
-                    "amplitude_sharing": "word",
-                    "lm_readout": "squared_modulus",
-                },
+                REAL_SCORE,
+                AMPLITUDES,
+                norm_type="batch",
+                amplitude_sharing="word",
+                lm_readout="squared_modulus",
             ),
-            "shared amplitudes": (
-                "ForMaskedLM",
-                {"amplitude_sharing": "dimension", "frequency_sharing": "word", "damping": "learned"},
+            "shared amplitudes": head(
+                "ForMaskedLM", amplitude_sharing="dimension", frequency_sharing="word", damping="learned"
             ),
-            "tied phases": ("ForMaskedLM", {**TIED_MODULI, **VANILLA}),
-            "tied words": ("ForMaskedLM", {"tie_word_embeddings": True, **WORD}),
-            "real amplitudes": (CLASSIFIER, {**REAL, **AMPLITUDES, "norm_type": "rms", **PRE_NORM, **WORD}),
-            "real tied": ("ForMaskedLM", {**REAL, **SINUSOIDS, "tie_word_embeddings": True, "norm_type": "batch"}),
-            "real tokens": ("ForTokenClassification", {**REAL, **LEARNED}),
-            "lifted texts": (CLASSIFIER, {**BERT, "linear_type": "widely_linear"}),
-            "types, conjugate": ("Model", {**TYPES, **PRE_NORM, "linear_type": "conjugate", "norm_type": "rms"}),
-            "real lifted": ("Model", {**REAL, **BERT}),
+            "tied phases": head("ForMaskedLM", TIED_MODULI, VANILLA),
+            "tied words": head("ForMaskedLM", WORD, tie_word_embeddings=True),
+            "real amplitudes": head(CLASSIFIER, REAL, AMPLITUDES, PRE_NORM, WORD, norm_type="rms"),
+            "real tied": head("ForMaskedLM", REAL, SINUSOIDS, tie_word_embeddings=True, norm_type="batch"),
+            "real tokens": head("ForTokenClassification", REAL, LEARNED),
+            "lifted texts": head(CLASSIFIER, BERT, linear_type="widely_linear"),
+            "types, conjugate": head("Model", TYPES, PRE_NORM, linear_type="conjugate", norm_type="rms"),
+            "real lifted": head("Model", REAL, BERT),
         },
-        (CLASSIFIER, {"norm_type": "rms", "hidden_act": "modrelu"}),
+        head(CLASSIFIER, norm_type="rms", hidden_act="modrelu"),
     ),
     "complex_seq2seq": Family(
         {**TEXT, **LAYERS, **WRITES, "encoder_layers": 2, "decoder_layers": 2},
-        {"modulus": (WRITER, {}), "real": (WRITER, {**REAL, **SINUSOIDS, "tie_word_embeddings": True})},
+        {"modulus": head(WRITER), "real": head(WRITER, REAL, SINUSOIDS, tie_word_embeddings=True)},
         {
-            "real score": (WRITER, {**REAL_SCORE, **PRE_NORM, "share_embeddings": False, "norm_type": "rms"}),
-            "tied amplitudes": (WRITER, {**TIED_MODULI, "share_embeddings": False}),
-            "tied and shared": (WRITER, {**TIED_MODULI, **PRE_NORM}),
-            "vanilla": (WRITER, {**VANILLA, **BILINEAR}),
-            "complex weights": (WRITER, {**SPLIT_SOFTMAX, "lm_readout": "modulus"}),
-            "learned positions": (WRITER, LEARNED),
+            "real score": head(WRITER, REAL_SCORE, PRE_NORM, share_embeddings=False, norm_type="rms"),
+            "tied amplitudes": head(WRITER, TIED_MODULI, share_embeddings=False),
+            "tied and shared": head(WRITER, TIED_MODULI, PRE_NORM),
+            "vanilla": head(WRITER, VANILLA, BILINEAR),
+            "complex weights": head(WRITER, SPLIT_SOFTMAX, lm_readout="modulus"),
+            "learned positions": head(WRITER, LEARNED),
         },
-        (WRITER, {"norm_type": "rms", "hidden_act": "modrelu", "lm_readout": "modulus"}),
+        head(WRITER, norm_type="rms", hidden_act="modrelu", lm_readout="modulus"),
     ),
     "complex_transfo_xl": Family(
         {**TEXT, **LAYERS, "num_hidden_layers": 2, "mem_len": 16, "position_period": 32},
         {
-            "modulus": ("ForCausalLM", {}),
-            "real": ("ForCausalLM", {**REAL, **SINUSOIDS, "tie_word_embeddings": True}),
-            "adaptive": ("ForCausalLM", {"cutoffs": [8, 20], "div_value": 2, **REAL_SCORE}),
+            "modulus": head("ForCausalLM"),
+            "real": head("ForCausalLM", REAL, SINUSOIDS, tie_word_embeddings=True),
+            "adaptive": head("ForCausalLM", REAL_SCORE, cutoffs=[8, 20], div_value=2),
         },
         {
-            "real score": ("ForCausalLM", {**REAL_SCORE, "phase": "learned", "damping": "learned"}),
-            "pre-norm": ("ForCausalLM", {**PRE_NORM, "norm_type": "rms", "clamp_len": 2}),
-            "tied amplitudes": ("ForCausalLM", {**TIED_MODULI, "share_parts": True}),
-            "probabilities": ("ForCausalLM", {**AMPLITUDES, **BILINEAR}),
-            "sum of moduli": ("ForCausalLM", {"attention_score": "sum_of_moduli", "same_length": True}),
-            "learned positions": ("ForCausalLM", LEARNED),
-            "adaptive, tied": ("ForCausalLM", {**TIED_MODULI, "cutoffs": [8, 20]}),
-            "real words": ("ForCausalLM", {**REAL, **WORD}),
-            "adaptive, real words": ("ForCausalLM", {**REAL, **WORD, "cutoffs": [8, 20], "tie_word_embeddings": True}),
-            "texts": (CLASSIFIER, {"num_labels": 3}),
-            "real texts": (CLASSIFIER, {**REAL, **WORD, "num_labels": 3}),
+            "real score": head("ForCausalLM", REAL_SCORE, phase="learned", damping="learned"),
+            "pre-norm": head("ForCausalLM", PRE_NORM, norm_type="rms", clamp_len=2),
+            "tied amplitudes": head("ForCausalLM", TIED_MODULI, share_parts=True),
+            "probabilities": head("ForCausalLM", AMPLITUDES, BILINEAR),
+            "sum of moduli": head("ForCausalLM", attention_score="sum_of_moduli", same_length=True),
+            "learned positions": head("ForCausalLM", LEARNED),
+            "adaptive, tied": head("ForCausalLM", TIED_MODULI, cutoffs=[8, 20]),
+            "real words": head("ForCausalLM", REAL, WORD),
+            "adaptive, real words": head("ForCausalLM", REAL, WORD, cutoffs=[8, 20], tie_word_embeddings=True),
+            "texts": head(CLASSIFIER, num_labels=3),
+            "real texts": head(CLASSIFIER, REAL, WORD, num_labels=3),
         },
     ),
     "complex_llama": Family(
@@ -177,137 +170,131 @@ FAMILIES = {
             "attention_probs_dropout_prob": 0.1,
         },
         {
-            "complex": ("ForCausalLM", {}),
-            "real": ("ForCausalLM", {**REAL, "tie_word_embeddings": True, "num_key_value_heads": 2}),
-            "widely linear": (CLASSIFIER, {**LIFTED, "attention_bias": True, "head_dim": 12}),
-            "windows": ("ForCausalLM", {**WINDOWS, "attn_logit_softcapping": 5.0}),
+            "complex": head("ForCausalLM"),
+            "real": head("ForCausalLM", REAL, tie_word_embeddings=True, num_key_value_heads=2),
+            "widely linear": head(CLASSIFIER, LIFTED, attention_bias=True, head_dim=12),
+            "windows": head("ForCausalLM", WINDOWS, attn_logit_softcapping=5.0),
         },
         {
-            "fairy": ("ForCausalLM", FAIRY),
-            "words turn": ("ForCausalLM", {**LIFTED, "position_type": "rotary_word", "qk_norm": True}),
-            "waves": ("ForCausalLM", {**TIED_MODULI, "position_type": "complex_order", "attention_score": "modulus"}),
-            "bilinear amplitudes": (
-                "ForTokenClassification",
-                {**BILINEAR, **AMPLITUDES, "hidden_act": "modrelu", "mlp_bias": True},
+            "fairy": head("ForCausalLM", FAIRY),
+            "words turn": head("ForCausalLM", LIFTED, position_type="rotary_word", qk_norm=True),
+            "waves": head("ForCausalLM", TIED_MODULI, position_type="complex_order", attention_score="modulus"),
+            "bilinear amplitudes": head(
+                "ForTokenClassification", BILINEAR, AMPLITUDES, hidden_act="modrelu", mlp_bias=True
             ),
-            "complex weights": ("Model", {**SPLIT_SOFTMAX, "attention_score": "modulus", "linear_type": "conjugate"}),
-            "real amplitudes": (CLASSIFIER, {**REAL, **AMPLITUDES, "qk_norm": True, "sub_norms": True}),
+            "complex weights": head("Model", SPLIT_SOFTMAX, attention_score="modulus", linear_type="conjugate"),
+            "real amplitudes": head(CLASSIFIER, REAL, AMPLITUDES, qk_norm=True, sub_norms=True),
         },
     ),
     "complex_recurrent_lm": Family(
         {**TEXT, "num_hidden_layers": 2, "recurrent_size": 12, "hidden_dropout_prob": 0.3},
         {
-            "lstm": ("ForCausalLM", {}),
-            "real": ("ForCausalLM", {**REAL, "recurrent_size": 16, "tie_word_embeddings": True}),
-            "adaptive lru": ("ForCausalLM", {"rnn_type": "lru", "cutoffs": [8, 20], "div_value": 2}),
+            "lstm": head("ForCausalLM"),
+            "real": head("ForCausalLM", REAL, recurrent_size=16, tie_word_embeddings=True),
+            "adaptive lru": head("ForCausalLM", rnn_type="lru", cutoffs=[8, 20], div_value=2),
         },
         {
-            "causal z": ("ForCausalLM", {"transform": "causal_z", "rnn_type": "gru", "word_parts": "real"}),
-            "z": ("ForCausalLM", {"transform": "z", "num_points": 3, "gate": "biased_modulus"}),
-            "features": ("ForCausalLM", {"transform": "fourier", "transform_axis": "features", "gate": "amplitude"}),
-            "slots": ("ForCausalLM", {"embedding_type": "slot_position", "position_length": 4, "num_slots": 3}),
-            "phases": ("ForCausalLM", {"embedding_type": "phase_position", "position_length": 5}),
-            "rnn": ("ForCausalLM", {"rnn_type": "rnn", "embedding_type": "complex_order"}),
-            "tied lru": ("ForCausalLM", {"rnn_type": "lru", "tie_word_embeddings": True}),
-            "real lru": ("ForCausalLM", {**REAL, "rnn_type": "lru"}),
-            "real causal z": ("ForCausalLM", {**REAL, "transform": "causal_z", "state_activation": "split_relu"}),
+            "causal z": head("ForCausalLM", transform="causal_z", rnn_type="gru", word_parts="real"),
+            "z": head("ForCausalLM", transform="z", num_points=3, gate="biased_modulus"),
+            "features": head("ForCausalLM", transform="fourier", transform_axis="features", gate="amplitude"),
+            "slots": head("ForCausalLM", embedding_type="slot_position", position_length=4, num_slots=3),
+            "phases": head("ForCausalLM", embedding_type="phase_position", position_length=5),
+            "rnn": head("ForCausalLM", rnn_type="rnn", embedding_type="complex_order"),
+            "tied lru": head("ForCausalLM", rnn_type="lru", tie_word_embeddings=True),
+            "real lru": head("ForCausalLM", REAL, rnn_type="lru"),
+            "real causal z": head("ForCausalLM", REAL, transform="causal_z", state_activation="split_relu"),
         },
-        ("ForCausalLM", {"gate": "modulus", "state_activation": "hirose_tanh", "lm_readout": "modulus"}),
+        head("ForCausalLM", gate="modulus", state_activation="hirose_tanh", lm_readout="modulus"),
     ),
     "complex_memory_network": Family(
         {**TEXT, "num_labels": 3, "hidden_dropout_prob": 0.3},
         {
-            "complex": (CLASSIFIER, {"attention_score": "modulus", "time_noise": 0.2}),
-            "real": (CLASSIFIER, {**REAL, "num_hops": 2}),
-            "words": (CLASSIFIER, {**WORD_MEMORY, "state_activation": "split_relu", "gate": "modulus"}),
+            "complex": head(CLASSIFIER, attention_score="modulus", time_noise=0.2),
+            "real": head(CLASSIFIER, REAL, num_hops=2),
+            "words": head(CLASSIFIER, WORD_MEMORY, state_activation="split_relu", gate="modulus"),
         },
         {
-            "phases": (
+            "phases": head(
                 CLASSIFIER,
-                {
-                    "sentence_encoding": "complex_order",
-                    "temporal": "phase",
-                    "weight_tying": "layer",
-                    **AMPLITUDES,
-                    "attention_score": "modulus",
-                },
+                AMPLITUDES,
+                sentence_encoding="complex_order",
+                temporal="phase",
+                weight_tying="layer",
+                attention_score="modulus",
             ),
-            "squares": (CLASSIFIER, {"attention_score": "squared_modulus", "weight_tying": "none", "num_hops": 2}),
-            "linear": (CLASSIFIER, {"attention_normalization": "linear", "temporal": "none", "num_hops": 2}),
-            "model": ("Model", {"sentence_encoding": "bag"}),
-            "words, memory": (
-                CLASSIFIER,
-                {**WORD_MEMORY, "softmax_axis": "memory", "response": "multiply", "rnn_type": "gru"},
-            ),
-            "real layers": (CLASSIFIER, {**REAL, "weight_tying": "layer", **AMPLITUDES}),
-            "real words": (CLASSIFIER, {**REAL, **WORD_MEMORY, "question_length": 9}),
+            "squares": head(CLASSIFIER, attention_score="squared_modulus", weight_tying="none", num_hops=2),
+            "linear": head(CLASSIFIER, attention_normalization="linear", temporal="none", num_hops=2),
+            "model": head("Model", sentence_encoding="bag"),
+            "words, memory": head(CLASSIFIER, WORD_MEMORY, softmax_axis="memory", response="multiply", rnn_type="gru"),
+            "real layers": head(CLASSIFIER, REAL, AMPLITUDES, weight_tying="layer"),
+            "real words": head(CLASSIFIER, REAL, WORD_MEMORY, question_length=9),
         },
     ),
     "complex_fasttext": Family(
         {**TEXT, "intermediate_size": 12, "num_labels": 3},
-        {"complex": (CLASSIFIER, {}), "real": (CLASSIFIER, REAL)},
+        {"complex": head(CLASSIFIER), "real": head(CLASSIFIER, REAL)},
         {
-            "vanilla": (CLASSIFIER, VANILLA),
-            "words": ("Model", WORD),
-            "learned positions": (CLASSIFIER, {**LEARNED, "readout": "concat"}),
-            "real sinusoids": (CLASSIFIER, {**REAL, **SINUSOIDS}),
+            "vanilla": head(CLASSIFIER, VANILLA),
+            "words": head("Model", WORD),
+            "learned positions": head(CLASSIFIER, LEARNED, readout="concat"),
+            "real sinusoids": head(CLASSIFIER, REAL, SINUSOIDS),
         },
-        (CLASSIFIER, {"hidden_act": "modrelu"}),
+        head(CLASSIFIER, hidden_act="modrelu"),
     ),
     "complex_text_cnn": Family(
         {**TEXT, "intermediate_size": 12, "num_filters": 10, "kernel_sizes": [2, 3, 5], "num_labels": 3},
-        {"complex": (CLASSIFIER, {}), "real": (CLASSIFIER, REAL)},
+        {"complex": head(CLASSIFIER), "real": head(CLASSIFIER, REAL)},
         {
-            "one word": (CLASSIFIER, {"kernel_sizes": [1], **LEARNED}),
+            "one word": head(CLASSIFIER, LEARNED, kernel_sizes=[1]),
             # The maximum is that of the modulus, negative numbers and all.
-            "identity": (CLASSIFIER, {"hidden_act": "identity", **VANILLA}),
-            "real one word": (CLASSIFIER, {**REAL, "kernel_sizes": [1], **WORD}),
-            "real identity": ("Model", {**REAL, **SINUSOIDS, "hidden_act": "identity"}),
+            "identity": head(CLASSIFIER, VANILLA, hidden_act="identity"),
+            "real one word": head(CLASSIFIER, REAL, WORD, kernel_sizes=[1]),
+            "real identity": head("Model", REAL, SINUSOIDS, hidden_act="identity"),
         },
-        (CLASSIFIER, {"hidden_act": "modrelu"}),
+        head(CLASSIFIER, hidden_act="modrelu"),
     ),
     "complex_text_rnn": Family(
         {**TEXT, "recurrent_size": 12, "num_labels": 3},
         {
-            "lstm": (CLASSIFIER, {"bidirectional": True, "num_hidden_layers": 2}),
-            "real gru": (CLASSIFIER, {**REAL, "rnn_type": "gru", "pooling": "mean", "bidirectional": True}),
+            "lstm": head(CLASSIFIER, bidirectional=True, num_hidden_layers=2),
+            "real gru": head(CLASSIFIER, REAL, rnn_type="gru", pooling="mean", bidirectional=True),
         },
         {
-            "one lstm": (CLASSIFIER, VANILLA),
-            "gru": (CLASSIFIER, {"rnn_type": "gru", "num_hidden_layers": 2, **SINUSOIDS}),
-            "gru of real parts": (CLASSIFIER, {"rnn_type": "gru", "gate": "real_part", "readout": "scaled_modulus"}),
-            "gru of parts": (CLASSIFIER, {"rnn_type": "gru", "gate": "split", "pooling": "mean"}),
-            "rnn": (CLASSIFIER, {"rnn_type": "rnn", "pooling": "mean", **WORD}),
-            "relu": (CLASSIFIER, {"rnn_type": "rnn", "state_activation": "split_relu"}),
-            "real lstm": ("Model", {**REAL, "bidirectional": True, "num_hidden_layers": 2}),
-            "real relu": (CLASSIFIER, {**REAL, "rnn_type": "rnn", "state_activation": "split_relu"}),
+            "one lstm": head(CLASSIFIER, VANILLA),
+            "gru": head(CLASSIFIER, SINUSOIDS, rnn_type="gru", num_hidden_layers=2),
+            "gru of real parts": head(CLASSIFIER, rnn_type="gru", gate="real_part", readout="scaled_modulus"),
+            "gru of parts": head(CLASSIFIER, rnn_type="gru", gate="split", pooling="mean"),
+            "rnn": head(CLASSIFIER, WORD, rnn_type="rnn", pooling="mean"),
+            "relu": head(CLASSIFIER, rnn_type="rnn", state_activation="split_relu"),
+            "real lstm": head("Model", REAL, bidirectional=True, num_hidden_layers=2),
+            "real relu": head(CLASSIFIER, REAL, rnn_type="rnn", state_activation="split_relu"),
         },
-        (CLASSIFIER, {"gate": "modulus", "state_activation": "hirose_tanh", "bidirectional": True}),
+        head(CLASSIFIER, gate="modulus", state_activation="hirose_tanh", bidirectional=True),
     ),
     "complex_text_gcn": Family(
         {**TEXT, "intermediate_size": 12, "num_labels": 3},
-        {"complex": (CLASSIFIER, {}), "real": (CLASSIFIER, REAL)},
+        {"complex": head(CLASSIFIER), "real": head(CLASSIFIER, REAL)},
         {
-            "deep": (CLASSIFIER, {"num_hidden_layers": 3, "window_size": 1, **LEARNED, "readout": "concat"}),
-            "vanilla": ("Model", VANILLA),
-            "real words": (CLASSIFIER, {**REAL, "num_hidden_layers": 3, "window_size": 1, **WORD}),
+            "deep": head(CLASSIFIER, LEARNED, num_hidden_layers=3, window_size=1, readout="concat"),
+            "vanilla": head("Model", VANILLA),
+            "real words": head(CLASSIFIER, REAL, WORD, num_hidden_layers=3, window_size=1),
         },
-        (CLASSIFIER, {"hidden_act": "modrelu"}),
+        head(CLASSIFIER, hidden_act="modrelu"),
     ),
     "complex_quantum": Family(
         {**TEXT, "num_measurements": 18, "num_labels": 3},
         {
-            "complex": (CLASSIFIER, {"evolution": "shared"}),
-            "real": (CLASSIFIER, {**REAL, **WORD, "pooling": "max", "mixture": "norm"}),
+            "complex": head(CLASSIFIER, evolution="shared"),
+            "real": head(CLASSIFIER, REAL, WORD, pooling="max", mixture="norm"),
         },
         {
-            "complete": (CLASSIFIER, {"measurement": "povm", "embedding_type": "complex_order"}),
-            "windows": (CLASSIFIER, {"pooling": "max", "window_sizes": [1, 4], **WORD}),
-            "no phases": (CLASSIFIER, {"embedding_type": "real_word", "mixture": "mean"}),
-            "model": ("Model", {**LEARNED, "mixture": "norm"}),
-            "real complete": (CLASSIFIER, {**REAL, **SINUSOIDS, "measurement": "povm", "evolution": "shared"}),
+            "complete": head(CLASSIFIER, measurement="povm", embedding_type="complex_order"),
+            "windows": head(CLASSIFIER, WORD, pooling="max", window_sizes=[1, 4]),
+            "no phases": head(CLASSIFIER, embedding_type="real_word", mixture="mean"),
+            "model": head("Model", LEARNED, mixture="norm"),
+            "real complete": head(CLASSIFIER, REAL, SINUSOIDS, measurement="povm", evolution="shared"),
         },
-        (CLASSIFIER, {"evolution": "shared"}),
+        head(CLASSIFIER, evolution="shared"),
     ),
     "complex_convnet": Family(
         {
@@ -319,110 +306,91 @@ FAMILIES = {
             "hidden_dropout_prob": 0.3,
         },
         {
-            "complex": (IMAGES, {}),
-            "real": (IMAGES, {**REAL, "padding": "same", "pooling": "max_value", "norm_type": "batch"}),
-            "residual": (IMAGES, {"padding": "same", **TRABELSI, "hidden_act": "split_relu", "pooling": "average"}),
+            "complex": head(IMAGES),
+            "real": head(IMAGES, REAL, padding="same", pooling="max_value", norm_type="batch"),
+            "residual": head(IMAGES, TRABELSI, padding="same", hidden_act="split_relu", pooling="average"),
         },
         {
-            "spectrum": (IMAGES, {"pool_size": 1, **SPECTRUM, "hidden_act": "modrelu"}),
-            "phases": (
-                IMAGES,
-                {"input_transform": "phase", "padding": "same", **AMPLITUDE_HEAD, "pooling": "average"},
-            ),
-            "model": ("Model", {"padding": "same", "hidden_act": "cardioid"}),
-            "complex pixels": (IMAGES, {"input_transform": "complex", "padding": "same"}),
-            "real residual": (IMAGES, {**REAL, "block": "residual", "padding": "same", "norm_type": "batch"}),
-            "real moduli": (IMAGES, {**REAL, "padding": "same", "pool_size": [2, 1]}),
+            "spectrum": head(IMAGES, SPECTRUM, pool_size=1, hidden_act="modrelu"),
+            "phases": head(IMAGES, AMPLITUDE_HEAD, input_transform="phase", padding="same", pooling="average"),
+            "model": head("Model", padding="same", hidden_act="cardioid"),
+            "complex pixels": head(IMAGES, input_transform="complex", padding="same"),
+            "real residual": head(IMAGES, REAL, block="residual", padding="same", norm_type="batch"),
+            "real moduli": head(IMAGES, REAL, padding="same", pool_size=[2, 1]),
         },
     ),
     "complex_mlp": Family(
         {"hidden_sizes": [16, 12, 16], "num_labels": 3, "hidden_dropout_prob": 0.3},
         {
-            "complex": (IMAGES, {**PIXELS, "hidden_act": "modulus", "readout": "concat"}),
-            "real": (IMAGES, {**PIXELS, **REAL, "norm_type": "layer"}),
-            "words": (CLASSIFIER, BAG),
+            "complex": head(IMAGES, PIXELS, hidden_act="modulus", readout="concat"),
+            "real": head(IMAGES, PIXELS, REAL, norm_type="layer"),
+            "words": head(CLASSIFIER, BAG),
         },
         {
-            "one layer": (IMAGES, {**PIXELS, "hidden_sizes": [16], "readout": "concat"}),
-            "spectrum": (IMAGES, {**PIXELS, **SPECTRUM, "hidden_act": "hirose_tanh"}),
-            "phases": (IMAGES, {**PIXELS, "input_transform": "phase", "norm_type": "rms", "readout": "modulus"}),
-            "model": ("Model", {**PIXELS, "norm_type": "layer", "hidden_act": "cardioid"}),
-            "real spectrum": (IMAGES, {**PIXELS, **REAL, **SPECTRUM}),
-            "complex pixels": (IMAGES, {**PIXELS, "input_transform": "complex"}),
-            "real counts": (CLASSIFIER, {**BAG, **REAL, "bag_of_words": "count"}),
+            "one layer": head(IMAGES, PIXELS, hidden_sizes=[16], readout="concat"),
+            "spectrum": head(IMAGES, PIXELS, SPECTRUM, hidden_act="hirose_tanh"),
+            "phases": head(IMAGES, PIXELS, input_transform="phase", norm_type="rms", readout="modulus"),
+            "model": head("Model", PIXELS, norm_type="layer", hidden_act="cardioid"),
+            "real spectrum": head(IMAGES, PIXELS, REAL, SPECTRUM),
+            "complex pixels": head(IMAGES, PIXELS, input_transform="complex"),
+            "real counts": head(CLASSIFIER, BAG, REAL, bag_of_words="count"),
         },
     ),
     "synconmt": Family(
         {"vocab_size": 30, "relation_vocab_size": 7, "hidden_size": 16, "initializer_range": 0.7, **WRITES},
         {
-            "bahdanau": (WRITER, {}),
-            "real luong": (
-                WRITER,
-                {**REAL, **LUONG, "attention_window": 2, "use_relations": False, "rnn_type": "lstm"},
-            ),
+            "bahdanau": head(WRITER),
+            "real luong": head(WRITER, REAL, LUONG, attention_window=2, use_relations=False, rnn_type="lstm"),
         },
         {
-            "deep lstm": (WRITER, {**DEEP, **MODULI, "rnn_type": "lstm", "share_embeddings": True}),
-            "luong": (WRITER, {**LUONG, "attention_window": 2}),
-            "luong, complex gates": (WRITER, {**LUONG, **GATES, "decoder_layers": 2, "bidirectional": False}),
-            "rnn, two vocabularies": (WRITER, {"rnn_type": "rnn", **OTHER_TARGETS}),
-            "real": (WRITER, REAL),
+            "deep lstm": head(WRITER, DEEP, MODULI, rnn_type="lstm", share_embeddings=True),
+            "luong": head(WRITER, LUONG, attention_window=2),
+            "luong, complex gates": head(WRITER, LUONG, GATES, decoder_layers=2, bidirectional=False),
+            "rnn, two vocabularies": head(WRITER, OTHER_TARGETS, rnn_type="rnn"),
+            "real": head(WRITER, REAL),
         },
     ),
     "spectral_transformer": Family(
         {"feature_size": 18, "hidden_size": 16, "num_hidden_layers": 2, "num_labels": 3, "vocab_size": 6, **LAYERS},
         {
-            "symbols": ("ForCTC", {}),
-            "scaled": ("ForCTC", {"variant": "spectral_scaled", "time_pool_size": 2}),
-            "real": ("ForAudioClassification", {**REAL, **SOFTMAX}),
-            "decoder": (WRITER, {"decoder": DECODER}),
+            "symbols": head("ForCTC"),
+            "scaled": head("ForCTC", variant="spectral_scaled", time_pool_size=2),
+            "real": head("ForAudioClassification", REAL, SOFTMAX),
+            "decoder": head(WRITER, decoder=DECODER),
         },
         {
-            "rotate": (
+            "rotate": head(
                 "ForCTC",
-                {
-                    "position_phase": "rotate",
-                    "pooling": "average",
-                    "bin_pool_size": 3,
-                    "bin_pool_stride": 2,
-                    "norm_type": "batch",
-                    "time_pool_size": 3,
-                },
+                position_phase="rotate",
+                pooling="average",
+                bin_pool_size=3,
+                bin_pool_stride=2,
+                norm_type="batch",
+                time_pool_size=3,
             ),
-            "real score": ("ForAudioClassification", {**REAL_SCORE, **SOFTMAX, "time_pool_size": 2}),
-            "scaled rotate": (
+            "real score": head("ForAudioClassification", REAL_SCORE, SOFTMAX, time_pool_size=2),
+            "scaled rotate": head(
                 "ForAudioClassification",
-                {
-                    "variant": "spectral_scaled",
-                    "position_phase": "rotate",
-                    **REAL_SCORE,
-                    **SOFTMAX,
-                    "norm_type": "batch",
-                },
+                REAL_SCORE,
+                SOFTMAX,
+                variant="spectral_scaled",
+                position_phase="rotate",
+                norm_type="batch",
             ),
-            "real decoder": (
-                WRITER,
-                {
-                    **REAL,
-                    **SOFTMAX,
-                    "time_pool_size": 2,
-                    "decoder": {**DECODER, **SINUSOIDS, "tie_word_embeddings": True},
-                },
+            "real decoder": head(
+                WRITER, REAL, SOFTMAX, time_pool_size=2, decoder={**DECODER, **SINUSOIDS, "tie_word_embeddings": True}
             ),
-            "scaled decoder": (
-                WRITER,
-                {"variant": "spectral_scaled", "decoder": {**DECODER, **SINUSOIDS}, "norm_type": "rms"},
+            "scaled decoder": head(
+                WRITER, variant="spectral_scaled", decoder={**DECODER, **SINUSOIDS}, norm_type="rms"
             ),
         },
-        ("ForAudioClassification", {"norm_type": "rms", "hidden_act": "modrelu", "position_phase": "rotate"}),
+        head("ForAudioClassification", norm_type="rms", hidden_act="modrelu", position_phase="rotate"),
     ),
 }
 
 
 @dataclass(frozen=True)
 class Case:
-    """One variant of a family."""
-
     family: str
     variant: str
 
@@ -431,7 +399,6 @@ class Case:
 
     @property
     def is_default(self) -> bool:
-        """Whether the default tests have it."""
         return self.variant in FAMILIES[self.family].variants
 
     @cached_property
@@ -450,7 +417,6 @@ class Case:
         return family_class(self.family, "AutoConfig")(**{**FAMILIES[self.family].sizes, **self.head[1], **changes})
 
     def build(self, seed: int = 0, **changes: Any) -> PreTrainedModel:
-        """A model in evaluation as it is initialised."""
         torch.manual_seed(seed)
         return self.model_class(self.config(**changes)).eval()
 

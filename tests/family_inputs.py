@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts, clips and images for a model of any family, batches of them, what the model says of each and learns."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -83,7 +81,6 @@ def _labels(model: PreTrainedModel, row: Row, ids: Any) -> Row:
 
 
 def mask_of(name: str) -> str:
-    """The mask of an input."""
     if name.startswith("decoder_"):
         return "decoder_attention_mask"
     return "question_mask" if name == "question_ids" else "attention_mask"
@@ -154,7 +151,6 @@ def results(model: PreTrainedModel, inputs: dict[str, Tensor]) -> list[dict[str,
 
 
 def _own(model: PreTrainedModel, name: str, value: Tensor, row: int, inputs: dict[str, Tensor]) -> Tensor:
-    """The part of an output that is of a row and not of its padding."""
     if value.dim() == 2:
         return value[row]
     target = model.config.is_encoder_decoder and not name.startswith("encoder_")
@@ -167,7 +163,6 @@ def _own(model: PreTrainedModel, name: str, value: Tensor, row: int, inputs: dic
 
 
 def result(model: PreTrainedModel, row: Row) -> dict[str, Tensor]:
-    """All that the model says about a row alone."""
     return results(model, batch([row]))[0]
 
 

@@ -8,8 +8,6 @@ own language. Triton and the kernels are therefore imported here, before anythin
 others could not be compiled any more in such a process, but without a GPU there are none.
 """
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 

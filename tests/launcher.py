@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workers of tests/distributed, in processes of their own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -20,7 +18,6 @@ def run(worker: str, *arguments: Any, processes: int = 1) -> None:
 
 
 def start(*command: Any) -> None:
-    """Run Python on the CPU."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run([sys.executable, *map(str, command)], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-4000:]

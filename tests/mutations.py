@@ -5,8 +5,6 @@
 python tests/mutations.py [--all] [NAME...]    all faults, or those named; each against its tests, or the default set
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os
@@ -42,9 +40,7 @@ MUTATIONS = {
         "tests/nn/test_functional.py::test_linear_gradients",
     ),
     "a mask that blocked attention forgets": Mutation(
-        "out.view(mask.shape).add_(mask)",
-        "pass",
-        "tests/nn/test_attention.py::test_blocks_give_what_the_whole_gives",
+        "out.view(mask.shape).add_(mask)", "pass", "tests/nn/test_attention.py::test_blocks_give_what_the_whole_gives"
     ),
     "a sign in the three products of blocked attention": Mutation(
         "torch.baddbmm(common, imag, k_sum, alpha=-1)",

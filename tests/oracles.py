@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Native complex128 arithmetic for the tests, written without the package under test."""
 
-from __future__ import annotations
-
+import math
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
+
+from refusals import refused as assert_refused  # noqa: F401 - for the tests of layers
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 # Error of a short chain of operations relative to the size of the result.
@@ -56,7 +56,6 @@ def bias(layer: torch.nn.Module) -> np.ndarray | float:
 
 
 def numbers(field: str, x: Tensor) -> np.ndarray:
-    """A tensor of a field as an array of its numbers."""
     return z(x) if field == "complex" else r(x)
 
 
@@ -68,7 +67,6 @@ def assert_close(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e
 
 
 def softmax(values: np.ndarray) -> np.ndarray:
-    """Softmax over the last axis."""
     powers = np.exp(values - values.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
 
@@ -78,6 +76,21 @@ def of_parts(function: Callable, values: np.ndarray) -> np.ndarray:
     if np.iscomplexobj(values):
         return function(values.real) + 1j * function(values.imag)
     return function(values)
+
+
+def round_by_loop(weights: list[complex], stages: int, least: float = 1e-6) -> list[complex]:
+    """Sums of scaled units, stage by stage: the unit with the greatest cosine, scales by axis."""
+    rest, total = list(weights), [0j] * len(weights)
+    for _ in range(stages):
+        units = [max((1, 1j, -1, -1j), key=lambda unit: (w * complex(unit).conjugate()).real) for w in rest]
+        means = []
+        for axis, part in (((1, -1), lambda w: w.real), ((1j, -1j), lambda w: w.imag)):
+            sizes = [abs(part(w)) for w, unit in zip(rest, units, strict=True) if unit in axis]
+            means.append(max(least, math.fsum(sizes) / len(sizes)) if sizes else least)
+        stage = [unit * means[unit in (1j, -1j)] for unit in units]
+        total = [t + s for t, s in zip(total, stage, strict=True)]
+        rest = [w - s for w, s in zip(rest, stage, strict=True)]
+    return total
 
 
 def randomize(module: torch.nn.Module, scale: float = 0.5) -> torch.nn.Module:
@@ -105,11 +118,3 @@ def assert_slopes(layer: torch.nn.Module, *inputs: Tensor, twice: bool = False) 
     values = [*inputs, *(p.detach().clone().requires_grad_() for p in layer.parameters())]
     assert gradcheck(function, values, fast_mode=True)
     assert not twice or gradgradcheck(function, values, fast_mode=True)
-
-
-def assert_refused(
-    message: str, function: Callable, *arguments: object, error: type[Exception] = ValueError, **options: object
-) -> None:
-    """The call is refused with an error of this kind whose text matches."""
-    with pytest.raises(error, match=message):
-        function(*arguments, **options)

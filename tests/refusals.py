@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is refused, and with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

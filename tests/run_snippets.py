@@ -5,8 +5,6 @@
 python run_snippets.py PAGE...    the working folder takes what pages write; fails after the last page if one failed
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import re
@@ -28,7 +26,6 @@ def run(page: str) -> None:
 
 
 def main() -> None:
-    """Pages print below their names."""
     failed = []
     for page in sys.argv[1:]:
         print(f"== {page}", flush=True)

@@ -6,12 +6,11 @@ python tests/source_counts.py              # the share of checks, by package
 python tests/source_counts.py --terms      # terms of the private dialect that are left, by file and line
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "complex_transformers"
@@ -117,6 +116,7 @@ def _lines(node: ast.stmt) -> set[int]:
     return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
+@cache
 def share_of_checks() -> dict[str, tuple[int, int]]:
     """Return package -> (lines of checks, lines of code), and the sums under ``all``."""
     counts: dict[str, tuple[int, int]] = {}

@@ -5,8 +5,6 @@
 python stream_training.py OUTPUT_DIR STEP_SECONDS [RNN_TYPE]    trains as far as it is let, and says its steps
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

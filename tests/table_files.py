@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small files that readers of data are tried on."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What errors advise exists: every name in the text of an error is one that the package uses or defines."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The words of docstrings and errors: field terms, verbs first, errors of at most 25 words; and few checks."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

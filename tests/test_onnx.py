@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export every family to ONNX: any batch size and length, outputs equal to the model within 1e-4."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -119,7 +117,6 @@ def test_every_family_is_exported() -> None:
 
 @pytest.mark.full
 def test_an_exported_program_is_the_model_for_any_size() -> None:
-    """``torch.export`` without the ONNX exporter."""
     for name in ("complex_llama", "complex_text_cnn"):
         model = Case(name, "complex").own()
         model.config.use_cache = False
@@ -179,9 +176,8 @@ def test_inputs_that_would_close_an_axis_and_numbers_without_a_runtime(tmp_path:
     model = Case("complex_fasttext", "complex").own()
     for size, words in (((1, 8), "input_ids .* on axis batch, got 1"), ((2, 1), "input_ids .* on axis length, got 1")):
         refused(words, export_onnx, model, example_inputs(model, *size), path)
-    refused(
-        r"model must not be in bfloat16.* model\.float\(\)", export_onnx, model.bfloat16(), example_inputs(model), path
-    )
+    words = r"model must not be in bfloat16.* model\.float\(\)"
+    refused(words, export_onnx, model.bfloat16(), example_inputs(model), path)
     assert not path.exists()
 
 
@@ -200,12 +196,8 @@ def test_outputs_are_named_whatever_else_a_configuration_asks_for(case: Case) ->
     assert all(config.output_hidden_states for config in configs)
 
 
-# --- the forms of an exported graph, beside those they stand for ----------------------------------------------------
-
-
 @pytest.fixture
 def _exporting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the exported code path in eager mode."""
     monkeypatch.setattr(torch.compiler, "_is_exporting_flag", True)
 
 

@@ -218,18 +218,6 @@ def test_each_text_of_a_batch_has_an_adapter_of_its_own(linear_type, targets):
     assert not torch.allclose(mixed[0], logits(model, ids)[0], atol=1e-3)
 
 
-def test_each_image_of_a_batch_has_an_adapter_of_its_own():
-    case = Case("complex_convnet", "complex")
-    torch.manual_seed(0)
-    images = torch.rand(2, *case.config().image_shape)
-    lora = peft.LoraConfig(r=2, target_modules=["real", "imag"], init_lora_weights=False)
-    model = peft.get_peft_model(case.own(), lora).eval()
-    with torch.no_grad():
-        mixed = model(pixel_values=images, adapter_names=["__base__", "default"]).logits
-        expected = case.model()(pixel_values=images).logits[0], model(pixel_values=images).logits[1]
-    torch.testing.assert_close(mixed, torch.stack(expected), atol=1e-5, rtol=1e-5)
-
-
 @pytest.mark.parametrize("targets", [["real", "imag"], ADAPTED], ids=["parts", "layers"])
 def test_activated_lora_begins_at_its_invocation(targets):
     ids = texts(2)
@@ -364,17 +352,3 @@ def test_an_encoder_decoder_generates_after_a_prompt():
         last = logits(model, ids, attention_mask=options["attention_mask"], decoder_input_ids=written[:, :step])[:, -1]
         going = (written[:, :step] != 2).all(-1)  # before the end token
         assert torch.equal(last.argmax(-1)[going], written[going, step])
-
-
-def test_a_classifier_is_saved_beside_its_adapter(tmp_path):
-    case = Case("complex_order", "real score")
-    lora = peft.LoraConfig(task_type="SEQ_CLS", target_modules=ADAPTED)
-    model = peft.get_peft_model(case.own(), lora).eval()
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if "classifier" in name and parameter.requires_grad:
-                parameter.mul_(2.0)
-    model.save_pretrained(tmp_path)
-    again = peft.PeftModel.from_pretrained(case.own(), tmp_path).eval()
-    torch.testing.assert_close(logits(again, texts()), logits(model, texts()))
-    assert not torch.allclose(logits(again, texts()), logits(case.model(), texts()), atol=1e-3)

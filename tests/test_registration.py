@@ -77,6 +77,7 @@ OTHER_ORDERS = [
 ]
 
 
+@pytest.mark.full  # tests/test_auto.py meets one order
 def test_any_order_of_imports_registers() -> None:
     check([ALPHABETICAL[0]])
 

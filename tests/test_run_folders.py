@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder of a run: resumed from its own checkpoints alone, which end with the figures of an undisturbed run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -106,8 +104,7 @@ def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
     for path in (tmp_path / "a").glob("checkpoint-*"):
         (path / "run.json").unlink()
     unknown, checkpoint = classifier_run(tmp_path / "a", resume_from_checkpoint="last")
-    with pytest.raises(ValueError, match=r"of an unknown run\. Choose another"):
-        unknown.run(checkpoint)
+    refused(r"of an unknown run\. Choose another", unknown.run, checkpoint)
 
 
 def test_a_checkpoint_given_by_path_must_be_of_the_same_run(tmp_path: Path) -> None:
@@ -220,8 +217,6 @@ def test_a_run_with_all_its_steps_is_not_trained_again(tmp_path: Path) -> None:
 
 
 class Interrupt(TrainerCallback):
-    """Ctrl-C after a step."""
-
     def __init__(self, step: int) -> None:
         self.step = step
 
@@ -282,5 +277,4 @@ def test_the_best_epoch_of_another_run_is_not_loaded(tmp_path: Path) -> None:
                 write_mark(path, {**run.trainer.mark, "run": "elsewhere"})
 
     run.trainer.add_callback(Overwrite())
-    with pytest.raises(ValueError, match=r"must be of this run, got .* of run elsewhere"):
-        run.run()
+    refused(r"must be of this run, got .* of run elsewhere", run.run)

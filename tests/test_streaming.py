@@ -1,7 +1,5 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 import math
 import os
 import random
@@ -18,8 +16,8 @@ from safetensors.torch import load_file
 
 import stream_training
 from complex_transformers import ComplexTransfoXLForCausalLM, MemoryCache, StreamDataset
-from complex_transformers.training.checkpoints import last_complete_checkpoint
 from complex_transformers.training.trainer import optimizer_groups
+from refusals import refused
 from stream_training import LANES, SEGMENT, tokens, trainer
 
 
@@ -30,9 +28,6 @@ def assert_same_weights(one, other):
 
 def losses(run):
     return [log["loss"] for log in run.state.log_history if "loss" in log]
-
-
-# --- training -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("accumulation", [1, 3])
@@ -93,9 +88,6 @@ def test_the_memory_makes_a_difference(tmp_path):
     assert run.memory.get_seq_length() == 2 * SEGMENT
 
 
-# --- evaluation -----------------------------------------------------------------------------------------------------
-
-
 @torch.no_grad()
 def one_pass(network, stream):
     """Loss of every token but the first of a stream, read at once."""
@@ -152,15 +144,6 @@ def test_evaluation_takes_a_memory_of_its_own_length(tmp_path):
     assert scores[0] == scores[1] != scores[2]
 
 
-def test_named_evaluation_data(tmp_path):
-    run = trainer(tmp_path)
-    run.eval_dataset = {"short": run.eval_dataset, "long": StreamDataset(tokens(90), 2, 9)}
-    assert {"eval_short_loss", "eval_long_loss"} <= run.evaluate().keys()
-
-
-# --- going on -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("accumulation", [1, pytest.param(3, marks=pytest.mark.full)])
 def test_resumed_training_is_the_uninterrupted_one(tmp_path, accumulation):
@@ -200,8 +183,7 @@ def test_evaluation_carries_states_along_the_lanes(tmp_path, rnn_type):
     following = torch.cat([data[index]["shift_labels"] for index in range(len(data))], dim=1)
     expected = torch.nn.functional.cross_entropy(whole.flatten(0, 1), following.flatten())
     assert run.evaluate()["eval_loss"] == pytest.approx(expected.item(), abs=1e-5)
-    with pytest.raises(ValueError, match="mem_len must be None for a recurrent model, got 4"):
-        trainer(tmp_path, network=network, eval_mem_len=4)
+    refused("mem_len must be None for a recurrent model, got 4", trainer, tmp_path, network=network, eval_mem_len=4)
 
 
 @pytest.mark.slow
@@ -231,29 +213,14 @@ def test_killed_training_resumes_to_bit_equal_weights(tmp_path, rnn_type):
         assert torch.equal(value, files[1][name]), name
 
 
-def test_half_written_checkpoints_are_passed_over(tmp_path):
-    trainer(tmp_path, num_train_epochs=1).train()
-    assert last_complete_checkpoint(str(tmp_path)).endswith("checkpoint-8")
-    state = tmp_path / "checkpoint-8" / "trainer_state.json"
-    state.write_text(state.read_text(encoding="utf-8")[:50], encoding="utf-8")
-    with pytest.warns(UserWarning, match="checkpoint-8 is incomplete and is skipped"):
-        assert last_complete_checkpoint(str(tmp_path)).endswith("checkpoint-6")
-    assert last_complete_checkpoint(str(tmp_path / "nowhere")) is None
-
-
-# --- what is refused ------------------------------------------------------------------------------------------------
-
-
 def test_training_data_that_does_not_fit_is_refused(tmp_path):
     run = trainer(tmp_path, lanes=3)
-    with pytest.raises(ValueError, match=r"num_lanes of the train data must be .* = 4, got 3"):
-        run.train()
+    refused(r"num_lanes of the train data must be .* = 4, got 3", run.train)
 
 
 def test_evaluation_that_cannot_be_is_refused_before_training(tmp_path):
     for length in (-1, 0):
-        with pytest.raises((ValueError, TypeError), match="mem_len must be"):
-            trainer(tmp_path, eval_mem_len=length)
+        refused("mem_len must be", trainer, tmp_path, error=(ValueError, TypeError), eval_mem_len=length)
     network = stream_training.model(same_length=True)
     with pytest.raises(ValueError, match="mem_len must be at least 7 with same_length"):
         trainer(tmp_path, network=network, eval_mem_len=2)

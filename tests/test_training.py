@@ -25,7 +25,6 @@ from complex_transformers import (
     ComplexTransfoXLForCausalLM,
     build_tokenizer,
     decay_parameter_names,
-    optimizer_groups,
 )
 from complex_transformers.recipes import BlockCollator, BlockStream
 from complex_transformers.training.checkpoints import last_complete_checkpoint
@@ -84,9 +83,6 @@ def arguments(folder, kind=TrainingArguments, **changes):
     return kind(**{**settings, **changes})
 
 
-# --- weight decay ---------------------------------------------------------------------------------------------------
-
-
 def test_angles_norms_and_biases_are_not_decayed():
     model = build(phase="learned", damping="learned", norm_type="batch", norm_position="pre")
     decayed = set(decay_parameter_names(model))
@@ -96,16 +92,6 @@ def test_angles_norms_and_biases_are_not_decayed():
     for name, _ in model.named_parameters():
         angle = name.endswith(("frequency", "phase", "damping"))
         assert (name not in decayed) == (angle or "bias" in name or "norm" in name), name
-
-
-def test_two_groups_hold_every_trainable_parameter_once():
-    model = build(phase="learned")
-    model.classifier.requires_grad_(False)
-    with_decay, without = optimizer_groups(model, 0.3)
-    assert (with_decay["weight_decay"], without["weight_decay"]) == (0.3, 0.0)
-    ids = [id(p) for p in (*with_decay["params"], *without["params"])]
-    assert sorted(ids) == sorted(id(p) for p in model.parameters() if p.requires_grad)
-    assert any(p is model.model.embed_tokens.frequency for p in without["params"])
 
 
 def test_trainer_pulls_on_amplitudes_but_not_on_frequencies(tmp_path):
@@ -118,9 +104,6 @@ def test_trainer_pulls_on_amplitudes_but_not_on_frequencies(tmp_path):
     torch.testing.assert_close(
         model.model.embed_tokens.amplitude.detach(), before["model.embed_tokens.amplitude"] * (1 - 0.5 * 1e-2)
     )
-
-
-# --- train, evaluate, predict, resume -------------------------------------------------------------------------------
 
 
 def test_trainer_learns_evaluates_and_predicts(tmp_path):
@@ -212,11 +195,8 @@ def test_learning_rates_that_would_be_ignored_are_refused(tmp_path):
         return ComplexTrainer(build(), settings, train_dataset=rows("sequence"))
 
     trainer(max_steps=2).train()
-    refused(
-        r"learning_rate must equal \[0.01, 0.01\] of the checkpoint, got \[0.5, 0.5\]",
-        trainer(learning_rate=0.5).train,
-        resume_from_checkpoint=str(tmp_path / "checkpoint-2"),
-    )
+    words = r"learning_rate must equal \[0.01, 0.01\] of the checkpoint, got \[0.5, 0.5\]"
+    refused(words, trainer(learning_rate=0.5).train, resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
     assert trainer(max_steps=4).train(resume_from_checkpoint=str(tmp_path / "checkpoint-2")).global_step == 4
     model = build()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -259,31 +239,27 @@ def test_a_checkpoint_that_is_killed_while_it_is_written_anew_is_no_mixture(tmp_
         assert last_complete_checkpoint(tmp_path) == str(tmp_path / "checkpoint-2")
 
 
-@pytest.mark.parametrize("changes", [{}, {"cutoffs": [8]}], ids=["plain", "adaptive"])
-def test_smoothed_labels_of_a_causal_model_are_the_next_tokens(tmp_path, changes):
-    class Writer(ComplexTransfoXLForCausalLM):
-        """Its name does not say that it is causal."""
+class Writer(ComplexTransfoXLForCausalLM):
+    """Its name does not say that it is causal."""
 
-    model = build(Writer, ComplexTransfoXLConfig, num_hidden_layers=1, hidden_dropout_prob=0.0, **changes)
+
+@pytest.mark.parametrize(
+    ("trainer", "head", "changes"),
+    [
+        (ComplexTrainer, Writer, {}),
+        (ComplexTrainer, Writer, {"cutoffs": [8]}),
+        (Trainer, ComplexTransfoXLForCausalLM, {}),
+    ],
+    ids=["plain", "adaptive", "Trainer of Transformers"],
+)
+def test_smoothed_labels_of_a_causal_model_are_the_next_tokens(tmp_path, trainer, head, changes):
+    model = build(head, ComplexTransfoXLConfig, num_hidden_layers=1, hidden_dropout_prob=0.0, **changes)
     ids = stacked(rows("lm", count=4))["input_ids"]
     settings = arguments(tmp_path, label_smoothing_factor=0.3)
-    loss = ComplexTrainer(model, settings).compute_loss(model, {"input_ids": ids, "labels": ids})
+    loss = trainer(model, settings).compute_loss(model, {"input_ids": ids, "labels": ids})
     logits = model(ids).logits[:, :-1].flatten(0, 1)
     expected = torch.nn.functional.cross_entropy(logits, ids[:, 1:].flatten(), label_smoothing=0.3)
     torch.testing.assert_close(loss, expected)
-
-
-def test_a_plain_trainer_smooths_the_next_tokens_too(tmp_path):
-    model = build(ComplexTransfoXLForCausalLM, ComplexTransfoXLConfig, num_hidden_layers=1, hidden_dropout_prob=0.0)
-    ids = stacked(rows("lm", count=4))["input_ids"]
-    trainer = Trainer(model, arguments(tmp_path, label_smoothing_factor=0.3))
-    expected = torch.nn.functional.cross_entropy(
-        model(ids).logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten(), label_smoothing=0.3
-    )
-    torch.testing.assert_close(trainer.compute_loss(model, {"input_ids": ids, "labels": ids}), expected)
-
-
-# --- accumulation ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -323,9 +299,6 @@ def test_accumulated_batches_equal_the_full_batch(tmp_path, head, kind):
     model = build(head, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     assert loss == pytest.approx(model(**stacked(rows(kind))).loss.item(), rel=1e-5)
     assert max(value.abs().max() for value in gradients.values()) > 1e-3
-
-
-# --- order of rows --------------------------------------------------------------------------------------------------
 
 
 def test_translations_come_back_in_the_order_of_the_data(tmp_path):

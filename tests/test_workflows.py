@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every workflow is valid YAML and runs targets of the Makefile."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frequencies of a model: tables and quantiles against numbers worked out by hand, and the figure."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -18,7 +16,6 @@ from complex_transformers.analysis import (
     plot_frequency_density,
     plot_waves,
 )
-from complex_transformers.analysis.frequencies import complex_order_embedding
 from complex_transformers.models import family_class
 from complex_transformers.nn import ComplexOrderEmbedding
 from families import FAMILIES, Case
@@ -117,11 +114,6 @@ def test_quantiles_of_the_periods():
     assert summary["below_two"] == pytest.approx(2 / 5)  # 4 and -8 exceed pi, where whole positions alias
 
 
-def test_half_precision_keeps_its_frequencies():
-    expected = frequency_table(embedding_of(), TOKENIZER)  # quarters are exact in bfloat16
-    assert frequency_table(embedding_of().bfloat16(), TOKENIZER) == expected
-
-
 def test_one_curve_for_each_model_and_none_falls_through_the_grid():
     generator = torch.Generator().manual_seed(0)
     models = {}
@@ -137,12 +129,6 @@ def test_one_curve_for_each_model_and_none_falls_through_the_grid():
         assert mass == pytest.approx(1.0, abs=0.02)
         assert x[y.argmax()] == pytest.approx(centre, rel=0.2)
     assert list(axis.lines[2].get_xdata()) == [0.5, 0.5]
-
-
-def test_frequencies_of_zero_are_a_line_at_zero():
-    silent = embedding_of(dict.fromkeys(OMEGA, (0.0, 0.0)))
-    assert list(plot_frequency_density({"silent": silent}).axes[0].lines[0].get_xdata()) == [0.0, 0.0]
-    assert period_summary(silent)["min"] == math.inf
 
 
 FUNCTIONS = {
@@ -168,12 +154,6 @@ def test_words_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"must be in the vocabulary, got \['zebra', 'Dog'\]"):
         frequency_table(embedding_of(), TOKENIZER, ["dog", "zebra", "Dog"])
     refused("must fit the model's 5 words, got id 6", frequency_table, ComplexOrderEmbedding(5, 4), TOKENIZER)
-
-
-def test_the_embedding_of_a_model_is_found():
-    embedding = embedding_of()
-    assert complex_order_embedding(embedding) is embedding
-    refused("must have a ComplexOrderEmbedding, got Linear", complex_order_embedding, torch.nn.Linear(2, 2))
 
 
 def test_waves_with_a_visible_period_go_first_and_no_legend_covers_them():

@@ -9,6 +9,7 @@ import torch
 
 from complex_transformers import ComplexRecurrentLMConfig, ComplexRecurrentLMForCausalLM, StreamDataset
 from complex_transformers.analysis import perplexity_by_position
+from refusals import refused
 
 SIZES = {"vocab_size": 11, "hidden_size": 8, "recurrent_size": 8, "num_hidden_layers": 1}
 
@@ -39,13 +40,4 @@ def test_a_place_without_words_is_refused() -> None:
     ids = torch.zeros(1, 2, dtype=torch.long)
     with pytest.raises(ValueError, match=r"a token to predict at each position, got counts \[1, 0\]"):
         perplexity_by_position(model, [{"input_ids": ids, "shift_labels": torch.tensor([[3, -100]])}])
-    with pytest.raises(ValueError, match="a token to predict at each position"):
-        perplexity_by_position(model, [])
-
-
-def test_an_untrained_model_of_equal_logits_guesses_at_every_place() -> None:
-    model = ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(**SIZES))
-    stream = StreamDataset(torch.randint(0, 11, (26,)), num_lanes=3, segment_length=4)
-    for parameter in model.lm_head.parameters():
-        torch.nn.init.zeros_(parameter)
-    assert perplexity_by_position(model, stream) == pytest.approx([11.0] * 4)
+    refused("a token to predict at each position", perplexity_by_position, model, [])

@@ -3,46 +3,8 @@
 """Tiny real decoders and encoders of every family that can be lifted."""
 
 import torch
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    BertModel,
-    DistilBertConfig,
-    DistilBertForMaskedLM,
-    DistilBertForQuestionAnswering,
-    DistilBertForSequenceClassification,
-    DistilBertForTokenClassification,
-    DistilBertModel,
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    Gemma3ForCausalLM,
-    Gemma3TextConfig,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-    Olmo2Config,
-    Olmo2ForCausalLM,
-    Phi3Config,
-    Phi3ForCausalLM,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-    RobertaConfig,
-    RobertaForMaskedLM,
-    RobertaForQuestionAnswering,
-    RobertaForSequenceClassification,
-    RobertaForTokenClassification,
-    RobertaModel,
-    SmolLM3Config,
-    SmolLM3ForCausalLM,
-    XLMRobertaConfig,
-    XLMRobertaModel,
-)
+import transformers
+from transformers import BertConfig, DistilBertConfig, RobertaConfig, XLMRobertaConfig
 
 WORDS = 40
 SIZES = {
@@ -66,6 +28,7 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 16,
 }
+THETA = {"rope_theta": 500.0}
 YARN = {"rope_type": "yarn", "rope_theta": 500.0, "factor": 4.0, "original_max_position_embeddings": 8}
 LONGROPE = {
     "rope_type": "longrope",
@@ -74,42 +37,35 @@ LONGROPE = {
     "long_factor": [1.0, 2.0, 4.0],
     "partial_rotary_factor": 0.75,
 }
-# Kind -> classes and configuration; windows and original lengths are shorter than the texts of the tests.
+# Kind -> class and configuration; windows and original lengths are shorter than the texts of the tests.
+BIASES = {"attention_bias": True, "mlp_bias": True}
+WINDOW = {"sliding_window": 4}
+GEMMA = {"head_dim": 12, **WINDOW, "query_pre_attn_scalar": 20}
+GEMMA3_ROPE = {
+    "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+    "full_attention": {"rope_type": "linear", "rope_theta": 700.0, "factor": 8.0},
+}
 KINDS = {
-    "llama": (LlamaConfig, LlamaForCausalLM, {}),
-    "llama, tied, biases": (
-        LlamaConfig,
-        LlamaForCausalLM,
-        {"tie_word_embeddings": True, "attention_bias": True, "mlp_bias": True, "hidden_act": "gelu"},
-    ),
-    "llama, wide heads": (LlamaConfig, LlamaForCausalLM, {"head_dim": 12, "num_key_value_heads": 1}),
-    "llama 3": (LlamaConfig, LlamaForCausalLM, {"rope_parameters": LLAMA3}),
-    "llama, linear": (
-        LlamaConfig,
-        LlamaForCausalLM,
-        {"rope_parameters": {"rope_type": "linear", "rope_theta": 500.0, "factor": 3.0}},
-    ),
+    "llama": ("LlamaForCausalLM", {}),
+    "llama, tied, biases": ("LlamaForCausalLM", {"tie_word_embeddings": True, **BIASES, "hidden_act": "gelu"}),
+    "llama, wide heads": ("LlamaForCausalLM", {"head_dim": 12, "num_key_value_heads": 1}),
+    "llama 3": ("LlamaForCausalLM", {"rope_parameters": LLAMA3}),
+    "llama, linear": ("LlamaForCausalLM", {"rope_parameters": {**THETA, "rope_type": "linear", "factor": 3.0}}),
     "llama, dynamic": (
-        LlamaConfig,
-        LlamaForCausalLM,
-        {
-            "rope_parameters": {"rope_type": "dynamic", "rope_theta": 500.0, "factor": 2.0},
-            "max_position_embeddings": 8,
-        },
+        "LlamaForCausalLM",
+        {"rope_parameters": {**THETA, "rope_type": "dynamic", "factor": 2.0}, "max_position_embeddings": 8},
     ),
-    "mistral": (MistralConfig, MistralForCausalLM, {"sliding_window": None}),
-    "mistral, window": (MistralConfig, MistralForCausalLM, {"sliding_window": 4}),
-    "qwen2": (Qwen2Config, Qwen2ForCausalLM, {"tie_word_embeddings": True}),
+    "mistral": ("MistralForCausalLM", {"sliding_window": None}),
+    "mistral, window": ("MistralForCausalLM", WINDOW),
+    "qwen2": ("Qwen2ForCausalLM", {"tie_word_embeddings": True}),
     "qwen2, yarn, window": (
-        Qwen2Config,
-        Qwen2ForCausalLM,
-        {"rope_parameters": YARN, "use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1},
+        "Qwen2ForCausalLM",
+        {"rope_parameters": YARN, "use_sliding_window": True, **WINDOW, "max_window_layers": 1},
     ),
-    "qwen3": (Qwen3Config, Qwen3ForCausalLM, {"head_dim": 16, "attention_bias": True}),
-    "phi3": (Phi3Config, Phi3ForCausalLM, {}),
+    "qwen3": ("Qwen3ForCausalLM", {"head_dim": 16, "attention_bias": True}),
+    "phi3": ("Phi3ForCausalLM", {}),
     "phi3, longrope, partial, window": (
-        Phi3Config,
-        Phi3ForCausalLM,
+        "Phi3ForCausalLM",
         {
             "rope_parameters": LONGROPE,
             "sliding_window": 5,
@@ -117,37 +73,13 @@ KINDS = {
             "original_max_position_embeddings": 8,
         },
     ),
-    "smollm3": (SmolLM3Config, SmolLM3ForCausalLM, {"no_rope_layer_interval": 2}),
-    "smollm3, window": (
-        SmolLM3Config,
-        SmolLM3ForCausalLM,
-        {"no_rope_layers": [0, 1], "use_sliding_window": True, "sliding_window": 4},
-    ),
-    "olmo2": (Olmo2Config, Olmo2ForCausalLM, {}),
-    "gemma2": (
-        Gemma2Config,
-        Gemma2ForCausalLM,
-        {
-            "head_dim": 12,
-            "sliding_window": 4,
-            "query_pre_attn_scalar": 20,
-            "attn_logit_softcapping": 2.0,
-            "final_logit_softcapping": 3.0,
-        },
-    ),
+    "smollm3": ("SmolLM3ForCausalLM", {"no_rope_layer_interval": 2}),
+    "smollm3, window": ("SmolLM3ForCausalLM", {"no_rope_layers": [0, 1], "use_sliding_window": True, **WINDOW}),
+    "olmo2": ("Olmo2ForCausalLM", {}),
+    "gemma2": ("Gemma2ForCausalLM", {**GEMMA, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0}),
     "gemma3": (
-        Gemma3TextConfig,
-        Gemma3ForCausalLM,
-        {
-            "head_dim": 12,
-            "sliding_window": 4,
-            "query_pre_attn_scalar": 20,
-            "layer_types": ["sliding_attention", "full_attention"],
-            "rope_parameters": {
-                "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
-                "full_attention": {"rope_type": "linear", "rope_theta": 700.0, "factor": 8.0},
-            },
-        },
+        "Gemma3ForCausalLM",
+        {**GEMMA, "layer_types": ["sliding_attention", "full_attention"], "rope_parameters": GEMMA3_ROPE},
     ),
 }
 ENCODER_SIZES = {
@@ -161,23 +93,23 @@ ENCODER_SIZES = {
     "num_labels": 5,
 }
 ENCODERS = {
-    "model": (BertModel, {}),
-    "words": (BertForMaskedLM, {}),
-    "untied words": (BertForMaskedLM, {"tie_word_embeddings": False}),
-    "texts": (BertForSequenceClassification, {"problem_type": "single_label_classification"}),
-    "tokens": (BertForTokenClassification, {"hidden_act": "relu"}),
-    "answers": (BertForQuestionAnswering, {"num_labels": 2}),
-    "roberta model": (RobertaModel, {}),
-    "roberta words": (RobertaForMaskedLM, {}),
-    "roberta texts": (RobertaForSequenceClassification, {}),
-    "roberta tokens": (RobertaForTokenClassification, {}),
-    "roberta answers": (RobertaForQuestionAnswering, {"num_labels": 2}),
-    "xlm-roberta model": (XLMRobertaModel, {"type_vocab_size": 1}),
-    "distilbert model": (DistilBertModel, {}),
-    "distilbert words": (DistilBertForMaskedLM, {}),
-    "distilbert texts": (DistilBertForSequenceClassification, {}),
-    "distilbert tokens": (DistilBertForTokenClassification, {"activation": "relu"}),
-    "distilbert answers": (DistilBertForQuestionAnswering, {"num_labels": 2, "sinusoidal_pos_embds": True}),
+    "model": ("BertModel", {}),
+    "words": ("BertForMaskedLM", {}),
+    "untied words": ("BertForMaskedLM", {"tie_word_embeddings": False}),
+    "texts": ("BertForSequenceClassification", {"problem_type": "single_label_classification"}),
+    "tokens": ("BertForTokenClassification", {"hidden_act": "relu"}),
+    "answers": ("BertForQuestionAnswering", {"num_labels": 2}),
+    "roberta model": ("RobertaModel", {}),
+    "roberta words": ("RobertaForMaskedLM", {}),
+    "roberta texts": ("RobertaForSequenceClassification", {}),
+    "roberta tokens": ("RobertaForTokenClassification", {}),
+    "roberta answers": ("RobertaForQuestionAnswering", {"num_labels": 2}),
+    "xlm-roberta model": ("XLMRobertaModel", {"type_vocab_size": 1}),
+    "distilbert model": ("DistilBertModel", {}),
+    "distilbert words": ("DistilBertForMaskedLM", {}),
+    "distilbert texts": ("DistilBertForSequenceClassification", {}),
+    "distilbert tokens": ("DistilBertForTokenClassification", {"activation": "relu"}),
+    "distilbert answers": ("DistilBertForQuestionAnswering", {"num_labels": 2, "sinusoidal_pos_embds": True}),
 }
 DISTILBERT_NAMES = {
     "hidden_size": "dim",
@@ -189,20 +121,21 @@ DISTILBERT_NAMES = {
 
 def real_model(kind="llama", **changes):
     """Return a decoder whose parameters all differ from their initial values."""
-    config_class, model_class, kind_changes = KINDS[kind]
+    name, kind_changes = KINDS[kind]
+    model_class = getattr(transformers, name)
     torch.manual_seed(0)
-    return _trained(model_class(config_class(**{**SIZES, **kind_changes, **changes})))
+    return _trained(model_class(model_class.config_class(**{**SIZES, **kind_changes, **changes})))
 
 
 def real_encoder(kind="model", **changes):
     """Return an encoder whose parameters all differ from their initial values."""
-    model_class, kind_changes = ENCODERS[kind]
+    name, kind_changes = ENCODERS[kind]
+    model_class = getattr(transformers, name)
     torch.manual_seed(0)
     return _trained(model_class(encoder_config(model_class.config_class, **{**kind_changes, **changes})))
 
 
 def encoder_config(config_class=BertConfig, **changes):
-    """Return a small configuration of this class."""
     sizes = {**ENCODER_SIZES, **changes}
     if config_class in (RobertaConfig, XLMRobertaConfig):  # padding is token 1, and positions are counted after it
         sizes["max_position_embeddings"] += 2

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A converted Fairy2i checkpoint equals a Llama whose matrices are rounded by a plain loop."""
 
-import cmath
-import math
 import runpy
 import sys
 
@@ -14,30 +12,17 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, BertConfig, BertModel, LlamaConfig, LlamaForCausalLM
 
 from complex_transformers.conversion.convert_fairy2i_checkpoint import convert_fairy2i_checkpoint, round_matrix
+from oracles import round_by_loop
 from refusals import refused
 
 MODULE = "complex_transformers.conversion.convert_fairy2i_checkpoint"
-
-
-def rounded_numbers(weights, stages):
-    """Round complex weights stage by stage, element by element."""
-    rest, total = list(weights), [0j] * len(weights)
-    for _ in range(stages):
-        quarters = [math.floor(cmath.phase(w) / (math.pi / 2) + 0.5) % 4 for w in rest]  # 0: 1, 1: i, 2: -1, 3: -i
-        real = [abs(w.real) for w, quarter in zip(rest, quarters, strict=True) if quarter % 2 == 0]
-        imag = [abs(w.imag) for w, quarter in zip(rest, quarters, strict=True) if quarter % 2]
-        scales = [sum(sizes) / len(sizes) for sizes in (real, imag)]
-        stage = [(1, 1j, -1, -1j)[quarter] * scales[quarter % 2] for quarter in quarters]
-        total = [a + b for a, b in zip(total, stage, strict=True)]
-        rest = [a - b for a, b in zip(rest, stage, strict=True)]
-    return total
 
 
 def rounded(matrix, stages):
     """Round the blocks U = ((R11 + R22) + i (R21 - R12)) / 2 and V = ((R11 - R22) + i (R21 + R12)) / 2 of R."""
     (r11, r12), (r21, r22) = ((row.chunk(2, 1)) for row in matrix.double().chunk(2))
     u, v = torch.complex(r11 + r22, r21 - r12) / 2, torch.complex(r11 - r22, r21 + r12) / 2
-    u, v = (torch.tensor(rounded_numbers(w.flatten().tolist(), stages), dtype=w.dtype).view_as(w) for w in (u, v))
+    u, v = (torch.tensor(round_by_loop(w.flatten().tolist(), stages), dtype=w.dtype).view_as(w) for w in (u, v))
     # The columns of a matrix of U z + V conj(z) are its values at 1 and at i.
     columns = [torch.cat([(u + v).real, (u + v).imag]), torch.cat([(1j * (u - v)).real, (1j * (u - v)).imag])]
     return torch.cat(columns, dim=1)
@@ -78,12 +63,8 @@ def test_command_line_and_refusals(tmp_path, monkeypatch, capsys):
     card = (tmp_path / "ours" / "README.md").read_text(encoding="utf-8")
     assert "the weights of `someone/fairy2i` (model type `llama`), under the licence `unknown`. All layers" in card
     refused("stages must be positive, got -1", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "other", -1)
-    refused(
-        "output must not be the folder of the checkpoint",
-        convert_fairy2i_checkpoint,
-        tmp_path / "real",
-        tmp_path / "real",
-    )
+    words = "output must not be the folder of the checkpoint"
+    refused(words, convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "real")
     BertModel(BertConfig(vocab_size=9, hidden_size=8, num_attention_heads=2)).save_pretrained(tmp_path / "bert")
     words = "model must be a llama checkpoint, got bert"
     refused(words, convert_fairy2i_checkpoint, tmp_path / "bert", tmp_path / "x")

@@ -14,10 +14,7 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 from complex_transformers import ComplexLlamaForCausalLM
-from complex_transformers.conversion.convert_ifairy_checkpoint import (
-    convert_ifairy_checkpoint,
-    convert_ifairy_weights,
-)
+from complex_transformers.conversion.convert_ifairy_checkpoint import convert_ifairy_checkpoint, convert_ifairy_weights
 from refusals import refused
 
 MODULE = "complex_transformers.conversion.convert_ifairy_checkpoint"
@@ -38,7 +35,6 @@ HEADS, WIDTH = 3, 4
 
 
 def released(dtype=torch.float64):
-    """Return a random state dict of iFairy."""
     torch.manual_seed(1)
     d, inner, words = 12, 10, 20
     shapes = {"lm_head.weight": (words, 2 * d)}
@@ -51,9 +47,6 @@ def released(dtype=torch.float64):
             layer |= {"mlp.ffn_layernorm": (inner,)}
             shapes |= {f"layer.{i}.{name}.weight_{part}": shape for name, shape in layer.items()}
     return {name: torch.randn(shape, dtype=torch.float64).to(dtype) for name, shape in shapes.items()}
-
-
-# --- the formulas, on native complex numbers ------------------------------------------------------------------------
 
 
 def units(matrix):

@@ -65,9 +65,9 @@ def assert_same_outputs(model, weights, known, cuts=CUTS, memory=None, zeros=Non
     ("lengths", "dtype"),
     [
         ({}, torch.float64),
-        ({"clamp_len": 3}, torch.float64),
-        ({"same_length": True}, torch.float64),
-        ({}, torch.float32),
+        pytest.param({"clamp_len": 3}, torch.float64, marks=pytest.mark.full),
+        pytest.param({"same_length": True}, torch.float64, marks=pytest.mark.full),
+        pytest.param({}, torch.float32, marks=pytest.mark.full),
     ],
     ids=["plain", "clamped", "same", "float32"],
 )
@@ -99,14 +99,6 @@ def test_outputs_are_those_of_the_release(tmp_path, changes, of_transformers, le
 def test_the_head_keeps_its_clusters(name, cutoffs, div_value):
     config, _ = convert_transfo_xl_weights(*release(**NETWORKS[name]))
     assert (config.cutoffs, config.div_value) == (cutoffs, div_value)
-
-
-def test_the_releases_differ_in_the_order_of_the_tails():
-    """Column -i of the authors' PyTorch code is tail i: the same tensors give another model in Transformers."""
-    weights, known = release(**NETWORKS["words, tied"])
-    renamed = {n if n.startswith("crit.") else f"transformer.{n}": value for n, value in weights.items()}
-    difference = plain_network(weights, known, stream()) - plain_network(renamed, known, stream())
-    assert difference.abs().max() > 0.1
 
 
 def test_each_layer_may_have_biases_of_its_own(tmp_path):
@@ -188,9 +180,6 @@ def test_every_converter_has_its_script():
         assert runpy.run_path(str(scripts / f"{name}.py"))["main"] is module.main
 
 
-# --- refusals -----------------------------------------------------------------------------------------------------
-
-
 def test_originals_are_not_written_over(tmp_path):
     folders = tmp_path / "weights", tmp_path / "settings"
     for folder in folders:
@@ -199,13 +188,8 @@ def test_originals_are_not_written_over(tmp_path):
     for file in files:
         file.write_bytes(b"{")  # not even read
     for folder in folders:
-        refused(
-            "output must not be the folder of the checkpoint",
-            convert_transfo_xl_checkpoint,
-            files[0],
-            folder,
-            files[1],
-        )
+        words = "output must not be the folder of the checkpoint"
+        refused(words, convert_transfo_xl_checkpoint, files[0], folder, files[1])
     assert [file.read_bytes() for file in files] == [b"{"] * 2
     assert [len(list(folder.iterdir())) for folder in folders] == [1, 1]
 

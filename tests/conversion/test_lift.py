@@ -4,7 +4,7 @@
 
 import pytest
 import torch
-from lifted_models import KINDS, SIZES, WORDS, of_another_class, real_model
+from lifted_models import KINDS, WORDS, of_another_class, real_model
 from transformers import (
     AutoModel,
     AutoModelForCausalLM,
@@ -28,6 +28,10 @@ from complex_transformers.nn import WidelyLinear
 from refusals import refused
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
+SOME = ("llama, tied, biases", "gemma3")
+some_kinds = pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind in SOME else pytest.mark.full) for kind in KINDS]
+)
 GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None}
 
 
@@ -103,10 +107,19 @@ def test_texts_by_a_static_cache_are_the_same(kind):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("kind", ["llama", "phi3, longrope, partial, window", "gemma2", "gemma3", "olmo2"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "llama",
+        "gemma2",
+        *(
+            pytest.param(name, marks=pytest.mark.full)
+            for name in ("phi3, longrope, partial, window", "gemma3", "olmo2")
+        ),
+    ],
+)
 @pytest.mark.parametrize("head", [AutoModel, AutoModelForSequenceClassification, AutoModelForTokenClassification])
 def test_bare_models_and_classifiers_are_those_of_the_original(kind, head, tmp_path):
-    """Lift the model and its files."""
     if kind in ("gemma3", "olmo2") and head is AutoModelForTokenClassification:
         pytest.skip("Transformers has no such class")
     labels = {f"kind {index}": index for index in range(3)}
@@ -134,18 +147,6 @@ def test_a_subclass_is_lifted_as_the_class_it_comes_from():
     assert isinstance(lift(Mine(real_model().config)), ComplexLlamaForCausalLM)
 
 
-def test_gradients_are_those_of_the_original():
-    """Gradients of the blocks are sums of the gradients of the real matrix."""
-    model, ids = real_model(), torch.randint(3, WORDS, (2, 7))
-    lifted = lift(model)
-    for network in (model, lifted):
-        network.train()(ids, labels=ids).loss.backward()
-    real, layer = (network.model.layers[1].mlp.up_proj for network in (model, lifted))
-    blocks = real.weight.grad.view(2, 24, 2, 16)
-    assert_equal(layer.real.weight.grad, blocks[0, :, 0] + blocks[1, :, 1])
-    assert_equal(layer.conj_imag.weight.grad, blocks[0, :, 1] + blocks[1, :, 0])
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("kind", ["llama, tied, biases", "qwen3"])
 @pytest.mark.parametrize("pairing", ["interleaved", "random"])
@@ -162,7 +163,7 @@ def test_any_pairing_of_the_stream_is_the_same_function(kind, pairing):
 
 
 @torch.no_grad()
-@every_kind
+@some_kinds
 def test_saved_and_loaded(kind, tmp_path):
     model = real_model(kind, max_position_embeddings=77)
     model.generation_config.eos_token_id = [2, 3]
@@ -177,18 +178,6 @@ def test_saved_and_loaded(kind, tmp_path):
     assert loaded.config.max_position_embeddings == 77
     tied = loaded.lm_head.projection.weight is loaded.model.embed_tokens.weight
     assert tied == model.config.tie_word_embeddings == loaded.config.tie_word_embeddings
-
-
-def test_the_lift_shares_nothing_with_the_original():
-    model = real_model("qwen2")
-    lifted = lift(model)
-    ids = torch.randint(3, WORDS, (1, 5))
-    with torch.no_grad():
-        before = lifted(ids).logits
-        for parameter in model.parameters():
-            parameter.zero_()
-        assert torch.equal(lifted(ids).logits, before)
-    assert all(parameter.requires_grad for parameter in lifted.parameters())
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -208,9 +197,6 @@ def test_dtype_mode_and_several_ends_travel_along():
     assert lifted.config.eos_token_id == [2, 5]
     assert lifted.generation_config.eos_token_id == [2, 5]
     assert lift_weights(model.config, model.state_dict()).generation_config.eos_token_id == [2, 5]
-
-
-# --- refusals -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -277,9 +263,3 @@ def test_a_pairing_is_a_permutation(pairing):
 
 def test_names_of_pairings():
     refused(r"pairing must be one of \['halves', 'interleaved'\], got 'pairs'", lift, real_model(), "pairs")
-
-
-def test_the_kinds_are_what_they_say():
-    assert {model_class.__name__ for _, model_class, _ in KINDS.values()} >= {"Qwen2ForCausalLM", "Qwen3ForCausalLM"}
-    assert isinstance(real_model(), LlamaForCausalLM)
-    assert SIZES["hidden_size"] == 32

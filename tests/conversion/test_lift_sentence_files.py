@@ -5,9 +5,8 @@
 import json
 import re
 
-import torch
 from lifted_models import WORDS, real_encoder
-from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModel
 
 from complex_transformers import build_tokenizer
 from complex_transformers.conversion.lift_checkpoint import lift_checkpoint
@@ -15,7 +14,6 @@ from complex_transformers.conversion.sentence_files import sentence_files
 from refusals import refused
 
 TEXTS = ["the dog bit the man", "the man bit the dog and the dog bit the man", "a dog"]
-CARD = "---\nlicense: mit\n---\n\n# A model\n"
 POOLING = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
 
 
@@ -42,25 +40,6 @@ def with_modules(folder, paths=("", "1_Pooling", "2_Normalize")):
     return folder
 
 
-@torch.no_grad()
-def test_a_folder_with_all_that_belongs_to_it(tmp_path):
-    model, tokenizer = saved(tmp_path / "real", "words", max_shard_size="10KB")
-    (tmp_path / "real" / "README.md").write_text(CARD, encoding="utf-8")
-    lift_checkpoint(tmp_path / "real", tmp_path / "complex")
-    loaded = AutoModelForMaskedLM.from_pretrained(tmp_path / "complex").eval()
-    inputs = tokenizer(TEXTS, padding=True, return_tensors="pt")
-    read = AutoTokenizer.from_pretrained(tmp_path / "complex")(TEXTS, padding=True, return_tensors="pt")
-    assert torch.equal(read["input_ids"], inputs["input_ids"])
-    tokens = inputs["attention_mask"].bool()
-    found, expected = (network(**inputs).logits[tokens] for network in (loaded, model))
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
-    card = (tmp_path / "complex" / "README.md").read_text(encoding="utf-8")
-    assert "license: mit" in card
-    assert "the weights of `real` (model type `bert`), under the licence `mit`" in card
-    assert "SentenceTransformer" not in card
-    assert "arXiv:1810.04805" in card
-
-
 def test_files_of_sentence_vectors_travel_along(tmp_path):
     saved(tmp_path / "real")
     with_modules(tmp_path / "real")
@@ -83,14 +62,3 @@ def test_what_is_refused_is_not_written(tmp_path):
         refused(words, lift_checkpoint, folder, tmp_path / "complex")
     assert not (tmp_path / "complex").exists()
     assert sentence_files(tmp_path) == []
-
-
-def test_another_class_is_refused_before_any_weight(tmp_path):
-    saved(tmp_path / "real")
-    path = tmp_path / "real" / "config.json"
-    named = {**json.loads(path.read_text(encoding="utf-8")), "architectures": ["BertForNextSentencePrediction"]}
-    path.write_text(json.dumps(named), encoding="utf-8")
-    (tmp_path / "real" / "model.safetensors").unlink()
-    words = "class must end in one of ForMaskedLM, .* got BertForNextSentencePrediction"
-    refused(words, lift_checkpoint, tmp_path / "real", tmp_path / "complex")
-    assert not (tmp_path / "complex").exists()

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decoders with a KV cache in onnxruntime generate the tokens of ``generate()`` for any batch and prompt size."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

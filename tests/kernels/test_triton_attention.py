@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention as a Triton kernel against complex128, by the interpreter on the CPU or on a GPU (``make test-gpu``)."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

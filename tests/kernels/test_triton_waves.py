@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waves of words as a Triton kernel against complex128."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

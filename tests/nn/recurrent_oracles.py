@@ -1,8 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Complex recurrent layers step by step in complex128, and random ones to compare with."""
-
-from __future__ import annotations
+"""Recurrent layers of both fields step by step in complex128, and random complex ones to compare with."""
 
 import math
 
@@ -19,9 +17,6 @@ KINDS = [("rnn", "split"), ("lstm", "real_part"), ("gru", "split")]
 ACTIVATIONS = ["split_tanh", "hirose_tanh", "split_relu"]
 OTHERS = sorted(STATE_ACTIVATIONS.keys() - set(ACTIVATIONS))
 NUM_GATES = {"rnn": 1, "lstm": 4, "gru": 3}
-
-
-# --- step by step in complex128 --------------------------------------------------------------------------------------
 
 
 def sigmoid(values):
@@ -78,33 +73,46 @@ def gru_step(inputs, recurrent, state, gate, phi):
 STEP = {"rnn": rnn_step, "lstm": lstm_step, "gru": gru_step}
 
 
+def is_real(layer):
+    return hasattr(layer, "weight_ih_l0")
+
+
 def gate_of(layer, index):
-    """v and the number of a gate -> the gate."""
-    w = [None] * 3
-    if layer.gate == "projected":
+    w, gate = [None] * 3, "real_part" if is_real(layer) else layer.gate
+    if gate == "projected":
         w = z(layer.gate_weight(index).transpose(0, 1).flatten(1))
-    elif layer.gate == "biased_modulus":
+    elif gate == "biased_modulus":
         w = r(layer.gate_weight(index)[0])
-    return lambda v, number: GATE[layer.gate](v, w[number])
+    return lambda v, number: GATE[gate](v, w[number])
 
 
 def kind_of(layer):
-    return next(kind for kind, cls in LAYERS.items() if isinstance(layer, cls))
+    return next(kind for kind in STEP if type(layer).__name__.lower().endswith(kind))
+
+
+def products(layer, index):
+    """W and U of a layer and direction, and their biases."""
+    if not is_real(layer):
+        w, u = layer.input_proj[index], layer.recurrent_proj[index]
+        return weight(w), weight(u), bias(w), bias(u)
+    end = f"_l{index // layer.num_directions}{'_reverse' * (index % layer.num_directions)}"
+    return [r(getattr(layer, name + end)) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
 
 
 def one_sequence(layer, values, first):
     """``[n, in]`` and first states of each layer and direction -> ``[n, out]`` and the last states."""
     phi, step = PHI[layer.activation], STEP[kind_of(layer)]
+    if is_real(layer):
+        phi = lambda v: PHI[layer.activation](v).real  # noqa: E731
     last, index = [], 0
     for _ in range(layer.num_layers):
         outputs = []
         for reverse in (False, True)[: 2 if layer.bidirectional else 1]:
-            w, u = layer.input_proj[index], layer.recurrent_proj[index]
+            w, u, b_w, b_u = products(layer, index)
             state = first[index]
-            out = np.zeros((len(values), layer.hidden_size // 2), complex)
+            out = np.zeros((len(values), u.shape[1]), complex)
             for t in sorted(range(len(values)), reverse=reverse):
-                inputs, recurrent = weight(w) @ values[t] + bias(w), weight(u) @ state[0] + bias(u)
-                state = step(inputs, recurrent, state, gate_of(layer, index), phi)
+                state = step(w @ values[t] + b_w, u @ state[0] + b_u, state, gate_of(layer, index), phi)
                 out[t] = state[0]
             outputs.append(out)
             last.append(state)
@@ -116,23 +124,23 @@ def one_sequence(layer, values, first):
 def oracle(layer, x, hx=None, keep=None):
     """Each row of time-first ``x`` on its own, without the steps left out; states as ``[states, layers, B, d]``."""
     length, batch, _ = x.shape
+    numbers, d = (r, layer.hidden_size) if is_real(layer) else (z, layer.hidden_size // 2)
     num_states = 2 if kind_of(layer) == "lstm" else 1
     rows = layer.num_layers * (2 if layer.bidirectional else 1)
     keep = np.ones((length, batch), bool) if keep is None else keep
-    first = np.zeros((num_states, rows, batch, layer.hidden_size // 2), complex)
+    first = np.zeros((num_states, rows, batch, d), complex)
     if hx is not None:
-        first = np.stack([z(state) for state in (hx if num_states == 2 else (hx,))])
-    out = np.zeros((length, batch, layer.hidden_size // 2 * (2 if layer.bidirectional else 1)), complex)
+        first = np.stack([numbers(state) for state in (hx if num_states == 2 else (hx,))])
+    out = np.zeros((length, batch, d * (2 if layer.bidirectional else 1)), complex)
     last = np.zeros_like(first)
     for b in range(batch):
         states = [tuple(first[:, index, b]) for index in range(rows)]
-        out[keep[:, b], b], states = one_sequence(layer, z(x)[keep[:, b], b], states)
+        out[keep[:, b], b], states = one_sequence(layer, numbers(x)[keep[:, b], b], states)
         last[:, :, b] = np.stack([np.stack(state) for state in states], axis=1)
     return out, last
 
 
 def stacked(last):
-    """Last states as ``[states, layers, B, d]``."""
     return np.stack([z(state) for state in ((last,) if isinstance(last, torch.Tensor) else last)])
 
 

@@ -1,7 +1,5 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -139,10 +137,6 @@ def test_the_last_cluster_is_resized(div_value, field, readout, size, mean):
     kept = slice(CUTOFFS[-1], min(size, WORDS))
     assert_close(np.diff(after[:, kept]), np.diff(before[:, kept]))  # the same logits over another sum
     assert_close(np.exp(after).sum(-1), np.ones(4))
-
-
-def test_clusters_are_shown():
-    assert repr(build(2)).startswith("AdaptiveReadout(\n  readout='concat', cutoffs=[3, 4, 8], div_value=2\n")
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,7 @@ from complex_transformers.nn import (
     last_states,
 )
 from complex_transformers.nn.attention.alignment import run_steps
-from complex_transformers.nn.recurrent import (
-    layers as recurrent,
-)
+from complex_transformers.nn.recurrent import layers as recurrent
 from oracles import assert_close, assert_refused, bias, numbers, of_parts, r, randn, randomize, softmax, weight, z
 
 FIELDS = ("complex", "real")

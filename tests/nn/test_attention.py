@@ -1,7 +1,5 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
@@ -184,9 +182,8 @@ def test_blocks_give_what_the_whole_gives(score, mask, scores, queries, count, m
         torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("size", [1e-25, 1e-12, 1e12, 1e25])
+@pytest.mark.parametrize("size", [0.0, 1e-30, 1e-25, 1e-12, 1e12, 1e25])
 def test_blocks_of_any_size(size, monkeypatch):
-    """Scores whose squares overflow or vanish, and those near them."""
     blocks(monkeypatch, 28)
     inputs = [randn(2, 2, 5, 4, dtype=torch.float32) for _ in range(3)]
     query, key = (inputs[0] * size).requires_grad_(), inputs[1].requires_grad_()
@@ -249,15 +246,6 @@ def test_blocks_of_any_precision(dtype, autocast, training, monkeypatch):
     assert torch.equal(again, context)
 
 
-@pytest.mark.parametrize("size", [0.0, 1e-30, 1e15])
-def test_blocks_are_finite_at_any_size(size, monkeypatch):
-    counts = blocks(monkeypatch, 1)
-    inputs = [randn(1, 2, 3, 4, dtype=torch.float32).mul_(size).requires_grad_() for _ in range(3)]
-    context, _ = complex_attention(nn.Identity(), *inputs, None, need_weights=False)
-    assert finite(context, *torch.autograd.grad(context.sum(), inputs))
-    assert counts
-
-
 def test_blocks_drop_the_same_weights_forward_and_backward(monkeypatch):
     counts = blocks(monkeypatch, 1)
     q, k = randn(1, 2, 3, 4, grad=True), randn(1, 2, 50, 4, grad=True)
@@ -273,7 +261,7 @@ def test_blocks_drop_the_same_weights_forward_and_backward(monkeypatch):
     torch.testing.assert_close(dropped[kept], weights[kept] / 0.6)
     assert 0.4 < kept.double().mean() < 0.8
     v = randn(1, 2, 50, 4, grad=True)
-    assert gradcheck(function, (q, k, v))
+    assert gradcheck(function, (q, k, v), fast_mode=True)
     module.eval()
     torch.testing.assert_close(function(q, k, v), complex_attention(module, q, k, v, None)[0])
     assert counts
@@ -346,8 +334,7 @@ def test_row_that_attends_to_nothing_is_finite(score, normalization, field):
 
 
 def test_bad_values():
-    message = "num_heads must divide the 6 complex features of width 12, got 4"
-    assert_refused(message, ComplexMultiheadAttention, 12, 4)
+    assert_refused("num_heads must divide the 6 complex features of width 12, got 4", ComplexMultiheadAttention, 12, 4)
     assert_refused("got 0", ComplexMultiheadAttention, 12, 0)
     assert ComplexMultiheadAttention(12, 4, score="real", number_field="real").scaling == 3**-0.5
     assert_refused("even, got 13. Use 14", ComplexMultiheadAttention, 13, 1)

@@ -1,7 +1,5 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -195,14 +193,6 @@ def test_layout_of_the_checkpoint():
     assert set(ComplexConv1d(6, 4, 5, bias=False).state_dict()) == {"real.weight", "imag.weight"}
 
 
-def test_replaced_sublayers_of_any_kind_are_called_on_both_parts():
-    layer, x = make(bias=False), randn(2, 6, 5)
-    layer.real, layer.imag = (nn.Sequential(part, nn.Tanh()) for part in (layer.real, layer.imag))
-    real, imag = x.chunk(2, dim=1)
-    expected = [layer.real(real) - layer.imag(imag), layer.real(imag) + layer.imag(real)]
-    assert_close(r(layer(x)), r(torch.cat(expected, dim=1)))
-
-
 @pytest.mark.parametrize(
     "layer",
     [
@@ -227,14 +217,6 @@ def test_initialisers_count_the_receptive_field(layer):
     layer.reset_parameters("he")
     assert np.mean(np.abs(weight(layer)) ** 2) == pytest.approx(2.0 / (24 * 15), rel=0.05)
     assert not layer.bias.any()
-
-
-@pytest.mark.parametrize("groups", [1, 2])
-def test_meta_device_and_empty_batch(groups):
-    layer = ComplexConv1d(4, 8, 3, groups=groups, device="meta", dtype=torch.bfloat16)
-    assert {(p.device.type, p.dtype) for p in layer.parameters()} == {("meta", torch.bfloat16)}
-    assert ComplexConv1d(4, 8, 3, groups=groups)(torch.zeros(0, 4, 5)).shape == (0, 8, 3)
-    assert "in_channels=4, out_channels=8, bias=True" in repr(layer)
 
 
 @pytest.mark.parametrize(

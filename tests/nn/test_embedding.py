@@ -1,7 +1,5 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 import copy
 import itertools
 import math
@@ -68,9 +66,6 @@ def oracle(embedding, ids, positions):
     return table(embedding.amplitude, ids) * decay * np.exp(1j * phase)
 
 
-# --- the formula -----------------------------------------------------------------------------------------------------
-
-
 @every_embedding
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_formula_of_every_scheme(scheme, dtype):
@@ -91,10 +86,7 @@ def test_formula_of_every_scheme(scheme, dtype):
 @schemes
 def test_shapes_of_the_tables(scheme):
     shapes = {"none": (V, D), "word": (1, D), "dimension": (V, 1)}
-    expected = {
-        "amplitude": shapes[scheme["amplitude_sharing"]],
-        "frequency": shapes[scheme["frequency_sharing"]],
-    }
+    expected = {"amplitude": shapes[scheme["amplitude_sharing"]], "frequency": shapes[scheme["frequency_sharing"]]}
     if scheme["phase"] != "none":
         expected["phase"] = {"learned": (V, D), "per_dimension": (1, D)}[scheme["phase"]]
     if scheme["damping"] == "learned":
@@ -109,9 +101,6 @@ def test_gradients_of_every_table(scheme):
     ids = torch.tensor([[0, 3, 3], [6, 1, 0]])
     mask = torch.tensor([[0, 1, 1], [1, 1, 0]])
     assert_slopes(make(**scheme), ids, None, mask)
-
-
-# --- the properties of the paper -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 64])
@@ -157,9 +146,6 @@ def test_no_cast_rounds_a_frequency(dtype):
     assert low.frequency.dtype == torch.float32
 
 
-# --- positions -------------------------------------------------------------------------------------------------------
-
-
 @given(st.integers(0, 4), st.integers(1, 5), st.integers(0, 4))
 def test_positions_count_real_tokens_from_one(left, length, right):
     mask = torch.tensor([[0] * left + [1] * length + [0] * right])
@@ -169,9 +155,6 @@ def test_positions_count_real_tokens_from_one(left, length, right):
     assert (positions >= 1).all()
     assert torch.equal(positions_from_mask(ids, mask.bool()), positions)
     assert positions_from_mask(ids).tolist() == [list(range(1, left + length + right + 1))]
-
-
-# --- initialisation --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sharing", ["none", "word", "dimension"])
@@ -216,9 +199,6 @@ def test_free_complex_table():
     assert_close(z(embedding(ids)), (values[:, :D] + 1j * values[:, D:])[ids.numpy()])
 
 
-# --- resizing --------------------------------------------------------------------------------------------------------
-
-
 @schemes
 @pytest.mark.parametrize(("size", "mean"), [(10, True), (10, False), (4, True)])
 def test_resizing_keeps_rows_and_shared_tables(scheme, size, mean):
@@ -261,9 +241,6 @@ def test_resizing_and_padding():
     assert not embedding(torch.tensor([[6]])).any()
     embedding.resize(3)
     assert embedding.padding_idx is None
-
-
-# --- bad input -------------------------------------------------------------------------------------------------------
 
 
 @kinds

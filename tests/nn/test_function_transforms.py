@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions with gradients of their own within ``torch.func``, forward mode, batched gradients and autocast."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

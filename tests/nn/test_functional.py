@@ -1,7 +1,5 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -14,9 +12,6 @@ from complex_transformers.kernels.linear import GaussLinear
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, r, randn, softmax, z
 
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 5))
-
-
-# --- layout ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -56,9 +51,6 @@ def test_bad_layout_is_refused_by_name():
         r"even size on axis -1 .* got shape \(2, 3\)", CF.concatenate, [torch.zeros(2, 4), torch.zeros(2, 3)]
     )
     assert_refused("complex64", CF.concatenate, (torch.zeros(2, 4), native), error=TypeError)
-
-
-# --- arithmetic ------------------------------------------------------------------------------------------------------
 
 
 @given(shapes, st.sampled_from(DTYPES))
@@ -132,9 +124,6 @@ def test_probability_amplitude_gradient_on_both_sides_of_its_peak(scale):
     assert gradcheck(lambda s: CF.normalize_probability_amplitude(s, mask), ((x.detach() * 7).requires_grad_(),))
 
 
-# --- the modulus at its edges ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("function", [CF.modulus, CF.squared_modulus])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_modulus_of_zero_has_gradient_zero(function, dtype):
@@ -182,9 +171,6 @@ def test_modulus_saturates():
             assert out.item() == pytest.approx(largest, rel=4e-3)
             (gradient,) = torch.autograd.grad(out.sum(), x)
             assert finite(gradient)
-
-
-# --- linear maps -----------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.lists(st.integers(1, 3), max_size=2))
@@ -323,9 +309,6 @@ def test_a_weight_that_is_more_than_numbers_is_multiplied_by_itself():
     torch.testing.assert_close(CF.real_linear(x, weight.as_subclass(Doubled)), 2.0 * x @ weight.T)
 
 
-# --- probability amplitudes under a mask -----------------------------------------------------------------------------
-
-
 @given(st.integers(1, 6), st.data())
 def test_probability_amplitude_weighs_squares_by_the_mask(size, data):
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
@@ -344,9 +327,6 @@ def test_probability_amplitude_of_huge_scores():
     torch.testing.assert_close(out, torch.tensor([[9 / 25, 16 / 25, 0.0]]))
     out[0, 0].backward()
     assert finite(score.grad)
-
-
-# --- reductions and losses -------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 4), st.integers(1, 5), st.data())
@@ -385,6 +365,5 @@ def test_parameter_budget_is_met(n, c, k, budget):
 
 
 def test_parameter_budget_bad_values():
-    message = r"\['complex', 'real'\].*'quaternion'"
-    assert_refused(message, CF.parameter_budget_width, 10, 2, 1, 1000, "quaternion")
+    assert_refused(r"\['complex', 'real'\].*'quaternion'", CF.parameter_budget_width, 10, 2, 1, 1000, "quaternion")
     assert_refused("budget must be at least 26, .*got 5", CF.parameter_budget_width, 10, 2, 1, 5)

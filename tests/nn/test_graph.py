@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs over the words of a text and their convolution."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -30,7 +28,6 @@ MASKS = st.lists(st.booleans(), min_size=1, max_size=8)
 
 
 def window_oracle(mask: np.ndarray, window: int) -> np.ndarray:
-    """One text: count the real tokens between two."""
     edges = np.zeros((len(mask), len(mask)))
     places = np.flatnonzero(mask)
     for i, first in enumerate(places):
@@ -54,9 +51,6 @@ def poisoned(adjacency: torch.Tensor, mask: torch.Tensor, value: float) -> torch
     return adjacency.masked_fill((mask.unsqueeze(-1) & mask.unsqueeze(-2)) == 0, value)
 
 
-# --- the window -----------------------------------------------------------------------------------------------------
-
-
 @given(MASKS, st.integers(1, 9), st.sampled_from([torch.bool, torch.long, torch.float32]))
 def test_window(keep, window, dtype):
     mask = torch.tensor([keep, [True] * len(keep)])
@@ -77,9 +71,6 @@ def test_window_follows_the_default_dtype():
 @pytest.mark.parametrize("window", [0, -1])
 def test_window_below_one(window):
     assert_refused(f"window must be positive, got {window}", window_adjacency, torch.ones(1, 3), window)
-
-
-# --- normalisation --------------------------------------------------------------------------------------------------
 
 
 @given(MASKS, st.sampled_from(DTYPES), st.booleans())
@@ -131,9 +122,6 @@ def test_gradient_of_the_weights():
     mask = torch.tensor([[1, 1, 1, 0], [0, 1, 1, 1]])
     adjacency = (torch.rand(2, 4, 4, dtype=torch.float64) + 0.1).requires_grad_()
     assert gradcheck(lambda a: normalize_adjacency(a, mask), (adjacency,))
-
-
-# --- the convolution ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("field", ["complex", "real"])

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every block of both fields owes: finite numbers, true gradients, rows and padding apart, turns, refusals."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import itertools
@@ -121,7 +119,6 @@ def alignment(layer, x):
 
 
 def mixed_outcomes(layer, x):
-    """Of mixtures by the norms of words."""
     mask = mask_for(x)
     x = x.masked_fill(mask.unsqueeze(-1) == 0, 0.0)
     return cnn.mix(layer(cnn.unit_norm(x)), cnn.mixture_scores(x, "norm"), mask).to(x.dtype)
@@ -167,7 +164,6 @@ FUNCTIONS = {
 
 @functools.cache
 def blocks(field: str) -> dict[str, Block]:
-    """Every block of a field by name."""
     torch.manual_seed(0)  # the same weights whichever test asks first
     of = number_field(field)
     is_complex = field == "complex"
@@ -243,6 +239,12 @@ def blocks(field: str) -> dict[str, Block]:
             table[f"relative attention {name} {value}"] = Block(Adapted(first, layer))
     if is_complex:
         table |= FUNCTIONS | {
+            "grouped attention, widely": Block(
+                Adapted(
+                    first, cnn.GroupedQueryAttention(8, 2, 1, linear_type="widely_linear", qk_norm=True, sub_norm=True)
+                )
+            ),
+            "gated feed-forward, conjugate": Block(cnn.GatedFeedForward(8, 6, gate_product="conj", sub_norm=True)),
             "linear, shared parts": Block(of.Linear(8, 6, share_parts=True)),
             "linear, conjugate": Block(cnn.ConjugateLinear(8, 6)),
             "linear, widely": Block(cnn.WidelyLinear(8, 6)),
@@ -288,7 +290,7 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("dtype", list(SIZES), ids=str)
+@pytest.mark.parametrize("dtype", [pytest.param(torch.float64, marks=pytest.mark.full), *list(SIZES)[1:]], ids=str)
 @every_block
 def test_no_nan_or_infinity_from_finite_input(field, name, dtype):
     layer = layer_of(field, name).to(dtype)

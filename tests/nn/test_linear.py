@@ -1,7 +1,5 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given, strategies as st
@@ -66,12 +64,6 @@ def test_replaced_sublayers_take_three_axes(layer_class, lead):
         replaced.weight = part.weight
         setattr(layer, name, replaced)
     torch.testing.assert_close(layer(x), expected)
-
-
-def test_meta_device_and_dtype_arguments():
-    layer = ComplexLinear(6, 4, device="meta", dtype=torch.bfloat16)
-    assert {(p.device.type, p.dtype) for p in layer.parameters()} == {("meta", torch.bfloat16)}
-    assert "share_parts=True" in repr(ComplexLinear(2, 2, share_parts=True))
 
 
 def test_bad_values():

@@ -1,7 +1,5 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 import copy
 from functools import partial
 
@@ -71,9 +69,6 @@ def correlated(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
     return halves((2.0 * a + 0.5) + 1j * (1.2 * a + 0.4 * b - 1.0), dtype)
 
 
-# --- layer norm ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("norm", ["split", "whitening"])
 @given(batch=st.integers(1, 3), d=st.integers(2, 6), dtype=st.sampled_from(DTYPES), affine=st.booleans())
 def test_layer_norm(norm, batch, d, dtype, affine):
@@ -101,9 +96,6 @@ def test_whitened_features_start_with_a_mean_square_of_one():
     np.testing.assert_allclose(np.mean(np.abs(out) ** 2, -1), 1.0, atol=1e-4)
 
 
-# --- RMS norm --------------------------------------------------------------------------------------------------------
-
-
 @given(st.integers(1, 3), st.integers(1, 6), st.sampled_from(DTYPES), st.booleans())
 def test_rms_norm(batch, d, dtype, affine):
     layer = randomize(ComplexRMSNorm(2 * d, eps=EPS, elementwise_affine=affine)).to(dtype)
@@ -122,9 +114,6 @@ def test_rms_norm_with_a_gain_for_each_part(batch, d, dtype, scale):
     expected = v / np.sqrt(square + EPS)
     expected = expected.real * gain[:d] + 1j * expected.imag * gain[d:]
     assert_close(z(layer(x)), expected, TOLERANCE[dtype] * 2)
-
-
-# --- batch norm ------------------------------------------------------------------------------------------------------
 
 
 def batch_oracle(norm: nn.Module, rows: np.ndarray, keep: np.ndarray) -> np.ndarray:
@@ -202,26 +191,6 @@ def test_statistics_move_once_where_a_layer_is_computed_again(norm, reentrant):
     torch.testing.assert_close(other.state_dict(), layer.state_dict())
 
 
-@pytest.mark.parametrize(
-    ("training", "shape"), [(True, (6, 4)), (True, (6, 4, 3)), (False, (1, 4, 3, 2)), (True, (1, 4))]
-)
-def test_split_batch_norm_is_torchs_of_the_stored_channels(training, shape):
-    ours, theirs = randomize(ComplexBatchNorm1d(4)), torch.nn.BatchNorm2d(4)
-    if len(shape) == 4:
-        ours = randomize(ComplexBatchNorm2d(4))
-    theirs.load_state_dict(ours.state_dict(), strict=False)
-    for layer in (ours, theirs):
-        layer.train(training)
-    x = torch.randn(shape) * 3 + 1
-    if training and x.numel() == 4:  # torch refuses one row; ours is its bias
-        torch.testing.assert_close(ours(x), ours.bias.expand(shape))
-        return
-    expected = theirs(x.reshape(*shape, *[1] * (4 - len(shape)))).reshape(shape)
-    torch.testing.assert_close(ours(x), expected)
-    torch.testing.assert_close(ours.running_var, theirs.running_var)
-    torch.testing.assert_close(ours.running_mean, theirs.running_mean)
-
-
 @pytest.mark.parametrize("size", [1e-30, 1e12, 1e20, 3e38])
 @pytest.mark.parametrize("layer", [ComplexLayerNorm, ComplexBatchNorm1d])
 def test_whitening_has_the_range_of_the_dtype(layer, size):
@@ -291,9 +260,6 @@ def test_resets(layer, options):
         value.normal_()
     layer.reset_parameters()
     torch.testing.assert_close(layer.state_dict(), fresh, rtol=0, atol=0)
-
-
-# --- memory and bad values -------------------------------------------------------------------------------------------
 
 
 def test_layer_norm_keeps_its_input_alone_for_the_backward_pass():

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The switch between the fields: twins of torch in the real one, equal texts for both, their arithmetic."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +10,6 @@ from torch import nn
 import complex_transformers.nn as cnn
 import complex_transformers.nn.functional as CF
 from complex_transformers.nn import arithmetic, number_field
-from complex_transformers.nn.arithmetic import NUMBER_FIELDS
 from oracles import assert_close, assert_refused, finite, r, randn, z
 
 VECTORS, SEQUENCES, IMAGES, VOLUMES, STEPS = (5, 8), (3, 8, 7), (3, 8, 6, 5), (2, 8, 5, 4, 4), (3, 7, 8)
@@ -69,20 +66,6 @@ def test_real_functions_equal_those_of_torch():
     assert torch.equal(dropped, nn.Dropout(0.3)(x))
     for name, function in (("split_relu", torch.relu), ("split_gelu", nn.functional.gelu), ("tanh", torch.tanh)):
         assert torch.equal(real.activation(name, 8)(x), function(x))
-
-
-@pytest.mark.parametrize("name", NUMBER_FIELDS)
-def test_both_fields_take_the_same_arguments(name):
-    field = number_field(name)
-    assert field.name == field.numbers.name == name
-    assert field.numbers.num_parts == (2 if name == "complex" else 1)
-    x = field.Embedding(11, 16)(torch.randint(11, (2, 6)))
-    assert field.Linear(16, 24, bias=True, share_parts=False)(x).shape == (2, 6, 24)
-    for recurrent in (field.RNN, field.LSTM, field.GRU):
-        options = {"num_layers": 2, "bidirectional": True, "gate": "split", "activation": "split_tanh"}
-        out, _ = recurrent(16, 12, batch_first=True, dropout=0.1, **options)(x, mask=torch.ones(2, 6))
-        assert out.shape == (2, 6, 24)
-    assert field.Conv1d(16, 12, 3, padding="same", groups=2)(x.transpose(1, 2)).shape == (2, 12, 6)
 
 
 def test_complex_layers_have_half_the_weights_of_their_twins_of_equal_width():

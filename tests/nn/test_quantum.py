@@ -13,7 +13,6 @@ from complex_transformers.nn import (
     Measurement,
     QuantumEmbedding,
     RealWordEmbedding,
-    UnitaryLinear,
     WordPositionEmbedding,
     density_matrix,
     local_outcomes,
@@ -22,7 +21,7 @@ from complex_transformers.nn import (
     mixture_weights,
     unit_norm,
 )
-from oracles import assert_close, assert_refused, assert_slopes, halves, numbers, r, randn, randomize, softmax, z
+from oracles import assert_close, assert_refused, halves, numbers, r, randn, randomize, softmax, z
 
 FIELDS = ("complex", "real")
 KINDS = ("projectors", "povm")
@@ -43,9 +42,6 @@ def mixture(field, x, p):
 def measured(field, kind, outcomes=5, d=3):
     features = 2 * d if field == "complex" else d
     return randomize(Measurement(features, outcomes, kind, field)).double()
-
-
-# --- measurements ----------------------------------------------------------------------------------------------------
 
 
 @fields
@@ -118,25 +114,6 @@ def test_outcomes_begin_near_their_mean(field, kind):
     assert q.mean().item() == pytest.approx(layer.mean_outcome, rel=0.1)
 
 
-@fields
-def test_an_evolution_is_another_measurement(field):
-    """<v|U w> = <U^H v|w>: one map for all words is absorbed by what measures them."""
-    layer, x = measured(field, "projectors"), states(field, 4)
-    evolution = randomize(UnitaryLinear(x.shape[-1], number_field=field)).double()
-    w = r(evolution.matrix())
-    w = w if field == "real" else w[:3] + 1j * w[3:]
-    back = numbers(field, layer.states()) @ w.conj()  # rows U^H v
-    expected = np.abs(numbers(field, x) @ back.conj().T) ** 2
-    assert_close(r(layer(evolution(x))), expected)
-
-
-@fields
-@kinds
-def test_slopes(field, kind):
-    layer = measured(field, kind)
-    assert_slopes(layer, randn(2, 3, layer.features, grad=True))
-
-
 class Largest(TorchDispatchMode):
     """The most numbers that an operation has made."""
 
@@ -158,9 +135,6 @@ def test_no_density_matrix_is_made():
     with Largest() as largest:
         density_matrix(x, mixture_weights(x))
     assert largest.numbers >= 200 * 200
-
-
-# --- mixtures --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["weight", "norm", "mean"])
@@ -208,8 +182,6 @@ def test_a_window_of_light_words_is_a_mixture_too():
     found = local_outcomes(probabilities, scores, torch.tensor([3]), 2)
     torch.testing.assert_close(found[0, 1], probabilities[0, 1:].mean(0))
 
-
-# --- words -----------------------------------------------------------------------------------------------------------
 
 WORDS = {
     "free phases": lambda: ComplexOrderEmbedding(V, 6, 0, "complex_vanilla", amplitude_std=1.0),

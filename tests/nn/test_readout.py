@@ -1,16 +1,13 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from torch.autograd import gradcheck
 
 from complex_transformers.nn import Readout
 from complex_transformers.nn.readout import READOUTS
-from oracles import DTYPES, TOLERANCE, assert_close, bias, halves, r, randn, randomize, weight, z
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, bias, halves, r, randn, randomize, weight, z
 
 NAMES = sorted(READOUTS)
 CASES = [(name, field) for name in NAMES for field in READOUTS[name]]
@@ -33,26 +30,14 @@ def oracle(readout, x):
 
 
 @cases
-@given(d=st.integers(1, 4), out=st.integers(1, 5), dtype=st.sampled_from(DTYPES))
-def test_formula(name, field, d, out, dtype):
-    readout = randomize(Readout(2 * d, out, name, field)).to(dtype)
+@given(d=st.integers(1, 4), out=st.integers(1, 5), dtype=st.sampled_from(DTYPES), with_bias=st.booleans())
+def test_formula(name, field, d, out, dtype, with_bias):
+    readout = randomize(Readout(2 * d, out, name, field, bias=with_bias)).to(dtype)
     x = randn(2, 3, 2 * d, dtype=dtype)
     logits = readout(x)
     assert logits.shape == (2, 3, out)
     assert logits.dtype == dtype
     assert_close(r(logits), oracle(readout, x), TOLERANCE[dtype] * 2)
-
-
-@cases
-def test_gradients(name, field):
-    readout = randomize(Readout(6, 2, name, field).double())
-    names = [n for n, _ in readout.named_parameters()]
-
-    def function(x, *values):
-        return torch.func.functional_call(readout, dict(zip(names, values, strict=True)), (x,))
-
-    parameters = [p.detach().clone().requires_grad_() for p in readout.parameters()]
-    assert gradcheck(function, (randn(3, 6, grad=True), *parameters))
 
 
 def test_phase_of_the_features_is_invisible_where_it_should_be():
@@ -91,38 +76,15 @@ def test_resize(name, field, size, mean):
                 torch.testing.assert_close(p.view(-1, size)[:, 3:], parts[:, None].expand(-1, 2))
 
 
-@cases
-def test_without_a_bias(name, field):
-    readout = randomize(Readout(6, 3, name, field, bias=False).double())
-    readout.resize(5)
-    assert readout.projection.bias is None
-    x = randn(4, 6)
-    assert_close(r(readout(x)), oracle(readout, x))
-
-
-@cases
-def test_nan_stays_in_its_row(name, field):
-    readout = Readout(6, 2, name, field)
-    x = torch.randn(3, 6)
-    expected = readout(x)
-    x[1] = float("nan")
-    out = readout(x)
-    assert torch.equal(out[[0, 2]], expected[[0, 2]])
-    assert out[1].isnan().all()
-
-
 def test_bad_values():
-    with pytest.raises(ValueError, match=r"readout must be one of \['concat', 'feature_modulus', 'modulus', 'prob"):
-        Readout(4, 2, "norm")
-    with pytest.raises(ValueError, match=r"number_field must be one of \['complex', 'real'\], got 'dual'"):
-        Readout(4, 2, "concat", "dual")
+    assert_refused(r"readout must be one of \['concat', 'feature_modulus', 'modulus', 'prob", Readout, 4, 2, "norm")
+    assert_refused(r"number_field must be one of \['complex', 'real'\], got 'dual'", Readout, 4, 2, "concat", "dual")
     for name in set(NAMES) - {"concat"}:
         with pytest.raises(ValueError, match="readout must be 'concat' with number_field='real', got"):
             Readout(4, 2, name, "real")
         with pytest.raises(ValueError, match=r"even, got 5\. Use 6"):
             Readout(5, 2, name)
-        with pytest.raises(TypeError, match="complex64"):
-            Readout(4, 2, name)(torch.zeros(1, 4, dtype=torch.complex64))
+        assert_refused("complex64", Readout(4, 2, name), torch.zeros(1, 4, dtype=torch.complex64), error=TypeError)
 
 
 def test_an_amplitude_can_say_no_to_a_label():

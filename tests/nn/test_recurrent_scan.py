@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All steps of an LSTM in one function against the same steps one by one; the formulas: ``test_recurrent.py``."""
 
-from __future__ import annotations
-
 import weakref
 
 import pytest
@@ -11,9 +9,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 from complex_transformers.nn import ComplexGRU, ComplexLSTM
-from complex_transformers.nn.recurrent import (
-    layers as recurrent,
-)
+from complex_transformers.nn.recurrent import layers as recurrent
 from oracles import finite, randn, randomize
 
 HOLES = torch.tensor([[1, 1, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])  # the last row has no step at all
@@ -40,7 +36,6 @@ def step_by_step(monkeypatch):
 
 @pytest.fixture
 def scans(monkeypatch):
-    """Counts the scans."""
     calls = []
 
     def scan(*args):
@@ -55,9 +50,6 @@ def scans(monkeypatch):
 def close(one, two):
     for a, b in zip(one, two, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
-
-
-# --- the same as step by step ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("gate", ["real_part", "projected"])
@@ -129,9 +121,6 @@ def test_frozen_parts_change_nothing(trained, monkeypatch):
     close(ours, gradients())
 
 
-# --- derivatives -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("gate", ["real_part", "projected"])
 def test_first_and_second_derivatives(gate):
     layer = randomize(ComplexLSTM(2, 2, gate=gate, bidirectional=True, dtype=torch.float64))
@@ -170,9 +159,6 @@ def test_a_graph_can_be_gone_through_twice():
     close(*(torch.autograd.grad(loss, [x, *hx, *layer.parameters()], retain_graph=True) for _ in range(2)))
 
 
-# --- where it is used ------------------------------------------------------------------------------------------------
-
-
 def test_other_gates_changed_layers_and_inference_go_step_by_step(scans, monkeypatch):
     class Own(ComplexLSTM):
         def step(self, inputs, product, state, index=0):
@@ -207,8 +193,6 @@ def test_other_gates_changed_layers_and_inference_go_step_by_step(scans, monkeyp
 
 
 class _Kept:
-    """A tensor that autograd keeps."""
-
     def __init__(self, tensor):
         self.tensor = tensor
 
@@ -230,9 +214,6 @@ def test_what_is_kept_is_released():
     assert all(ref() is None for ref in kept)
 
 
-# --- stability -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("size", [1e15, 1e25, 1e35])
 def test_huge_inputs_and_gradients(size):
     layer = ComplexLSTM(8, 64, bidirectional=True)
@@ -240,21 +221,3 @@ def test_huge_inputs_and_gradients(size):
     out, last = layer(x)
     (1e6 * (out.mean() + last[0].sum())).backward()
     assert finite(out, *last, x.grad, *(p.grad for p in layer.parameters()))
-
-
-def test_two_thousand_steps():
-    layer = ComplexLSTM(8, 8)
-    x = torch.randn(2000, 2, 8, requires_grad=True)
-    out, last = layer(x)
-    (out.square().mean() + sum(state.square().sum() for state in last)).backward()
-    assert finite(out, x.grad, *(p.grad for p in layer.parameters()))
-    assert all(p.grad.any() for p in layer.parameters())
-
-
-def test_rows_do_not_mix():
-    layer = make(bidirectional=True)
-    x, hx = inputs(layer)
-    out, _ = layer(x, hx)
-    (of_row,) = torch.autograd.grad(out[:, 1].square().sum(), x)
-    assert of_row[:, 1].all()
-    assert not of_row[:, [0, 2]].any()

@@ -148,10 +148,8 @@ def test_weights_are_causal_and_dropped_while_training():
 
 
 def test_wrong_arguments_are_named():
-    message = "width must be even, got 5"
-    assert_refused(message, relative_positions, 3, 5)
-    message = "clamp_len must be positive or None, got 0"
-    assert_refused(message, relative_positions, 3, 4, clamp_len=0)
+    assert_refused("width must be even, got 5", relative_positions, 3, 5)
+    assert_refused("clamp_len must be positive or None, got 0", relative_positions, 3, 4, clamp_len=0)
     message = "for relative scores, got 'split_softmax'"
     assert_refused(message, RelativeMultiheadAttention, 8, 2, normalization="split_softmax")
     message = r"positions must have 4 rows for 3 keys, got 6"

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotary positions against numpy in float64, far from the beginning, and as words turn them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -29,21 +27,6 @@ def test_factors_are_exact_at_any_position(theta, dtype):
     assert_close(z(factors)[0, 0], expected, 1e-7 if dtype == torch.float64 else 3e-7)
 
 
-def test_a_real_head_has_the_same_angles():
-    """Transformers turns number k of a head of 2D by theta^(-2k/2D), and number k + D with it."""
-    from transformers import LlamaConfig
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
-
-    config = LlamaConfig(
-        hidden_size=24, num_attention_heads=2, rope_parameters={"rope_type": "default", "rope_theta": 100.0}
-    )
-    positions = torch.tensor([[0, 3, 17]])
-    x = torch.randn(1, 2, 3, 12)
-    expected, _ = apply_rotary_pos_emb(x, x, *LlamaRotaryEmbedding(config)(x, positions))
-    found = CF.multiply(x, RotaryPositions(6, 100.0)(positions))
-    torch.testing.assert_close(found, expected, rtol=0, atol=2e-6)
-
-
 def test_the_first_features_alone_rotate():
     factors = z(RotaryPositions(6, 500.0, partial_rotary_factor=0.5)(FAR, torch.float64))[0, 0]
     angles = FAR[0].numpy()[:, None] * 500.0 ** (-np.arange(3) / 3)
@@ -65,7 +48,6 @@ def test_scores_depend_on_distances_alone():
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_words_without_offsets_turn_like_all_others(dtype):
-    """Bit for bit."""
     ids = torch.randint(0, 9, (2, 8))
     words = RotaryWordPositions(9, 6, 500.0)(ids, FAR, dtype)
     assert torch.equal(words, RotaryPositions(6, 500.0)(FAR, dtype).expand_as(words))

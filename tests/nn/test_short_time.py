@@ -1,7 +1,5 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -89,8 +87,7 @@ def test_bad_values():
     samples, spectrum = torch.zeros(20), torch.zeros(3, 10)
     message = r"window must be one of \['hamming', 'hann', 'rectangular'\], got 'kaiser'"
     assert_refused(message, make_window, "kaiser", 8)
-    message = "num_samples must be at least window_length=8, got 5"
-    assert_refused(message, short_time_dft, samples[:5], hann, 4)
+    assert_refused("num_samples must be at least window_length=8, got 5", short_time_dft, samples[:5], hann, 4)
     assert_refused(r"window must be 1-D, got shape \(1, 8\)", short_time_dft, samples, hann.unsqueeze(0), 4)
     message = r"dtype torch.int16. Convert integers with .float\(\)"
     assert_refused(message, short_time_dft, samples.to(torch.int16), hann, 4, error=TypeError)

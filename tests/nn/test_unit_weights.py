@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from complex_transformers import nn as cnn
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, halves, randn, z
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, randn, z
 from refusals import refused
 
 LAYERS = {"complex": cnn.ComplexLinear, "conjugate": cnn.ConjugateLinear, "widely_linear": cnn.WidelyLinear}
@@ -183,25 +183,6 @@ def test_gradients_pass_straight_through(linear_type):
     ]
 
 
-@every_type
-def test_training_moves_what_is_rounded(linear_type):
-    torch.manual_seed(0)
-    rounded = cnn.RoundedLinear(8, 8, linear_type, stages=1)
-    target = LAYERS[linear_type](8, 8)
-    optimizer = torch.optim.Adam(rounded.parameters(), lr=0.02)
-    x = torch.randn(64, 8)
-    losses = []
-    for _ in range(60):
-        loss = (rounded(x) - target(x).detach()).square().mean()
-        losses.append(loss.item())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert losses[-1] < 0.7 * losses[0]
-    assert torch.equal(cnn.PackedLinear.from_float(rounded.to_float(), 1)(x), rounded(x))
-    assert cnn.RoundedLinear(8, 8, linear_type, bias=False, dtype=torch.bfloat16)(x.bfloat16()).dtype == torch.bfloat16
-
-
 @pytest.mark.torch_compile_test
 @every_type
 def test_autocast_rounds_the_same_weights(linear_type):
@@ -216,14 +197,6 @@ def test_autocast_rounds_the_same_weights(linear_type):
         torch.testing.assert_close(out.float(), expected, rtol=2e-2, atol=2e-2)
     found[rounded].float().square().sum().backward()
     assert layer.real.weight.grad.abs().sum() > 0
-
-
-@pytest.mark.full
-def test_packed_layers_compile():
-    packed = cnn.PackedLinear.from_float(cnn.WidelyLinear(12, 10), 2)
-    compiled = torch.compile(packed, fullgraph=True, backend="aot_eager")
-    x = torch.randn(3, 12)
-    torch.testing.assert_close(compiled(x), packed(x))
 
 
 def test_what_has_no_packed_form():
@@ -273,9 +246,3 @@ def test_weights_below_the_least_scale(linear_type):
     for part in layer.weight_parts():
         torch.nn.init.zeros_(part)
     assert not any(part.any() for part in pack(layer).weight_parts())
-
-
-def test_oracle_of_halves():
-    """The layout that the loops assume."""
-    value = np.array([[1 + 2j, 3 - 1j]])
-    assert z(halves(value)).tolist() == value.tolist()

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dense layers of the conjugate against complex128, and the widely linear layer against the real one it equals."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given, strategies as st
@@ -119,21 +117,6 @@ def test_real_layers_become_widely_linear_and_come_back(with_bias, dtype):
     assert_close(conjugate_weight(layer), ((r11 - r22) + 1j * (r21 + r12)) / 2, TOLERANCE[dtype])
     x = randn(5, 8, dtype=dtype)
     torch.testing.assert_close(layer(x), real(x), rtol=0, atol=TOLERANCE[dtype] * real(x).abs().max().item())
-
-
-def test_widely_linear_layers_become_real_and_come_back():
-    layer = make(d_in=4, d_out=3)
-    again = WidelyLinear.from_real(layer.to_real())
-    for name, value in layer.named_parameters():
-        torch.testing.assert_close(again.get_parameter(name), value, rtol=0, atol=1e-15)
-
-
-def test_a_complex_layer_is_one_without_v():
-    layer = make()
-    for part in (layer.conj_real, layer.conj_imag):
-        nn.init.zeros_(part.weight)
-    x = randn(4, 6)
-    torch.testing.assert_close(layer(x), CF.linear(x, layer.real.weight, layer.imag.weight, layer.bias))
 
 
 @pytest.mark.parametrize("part", ["real", "imag", "conj_real", "conj_imag"])

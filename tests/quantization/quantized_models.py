@@ -28,7 +28,6 @@ def decoder(linear_type="widely_linear", **changes):
 
 
 def real_decoder():
-    """Return a Llama with a tied head."""
     torch.manual_seed(0)
     return LlamaForCausalLM(LlamaConfig(**SIZES, initializer_range=0.3, tie_word_embeddings=True)).eval()
 

@@ -17,7 +17,6 @@ from complex_transformers import (
     ComplexRecurrentLMForCausalLM,
     ComplexSeq2SeqConfig,
     ComplexSeq2SeqForConditionalGeneration,
-    lift,
     quantize,
 )
 from complex_transformers.analysis import prune_conjugate
@@ -34,7 +33,6 @@ def packed_names(model):
 
 
 def family_cases():
-    """Return the default variants with complex weights."""
     cases = [case for case in CASES if case.config().number_field == "complex"]
     return [pytest.param(case, id=str(case), marks=() if case.is_default else pytest.mark.full) for case in cases]
 
@@ -54,12 +52,8 @@ def test_every_family_computes_with_packed_weights(case):
     before = copy.deepcopy(model.state_dict())
     shared = getattr(model.config, "share_parts", False)
     if shared or not has_complex_layers(model):
-        refused(
-            "share_parts must be False" if shared else "model must have complex layers to quantize",
-            quantize,
-            model,
-            ComplexQuantizationConfig(),
-        )
+        words = "share_parts must be False" if shared else "model must have complex layers to quantize"
+        refused(words, quantize, model, ComplexQuantizationConfig())
         assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
         return
     inputs = batch(rows(model))
@@ -103,7 +97,9 @@ def test_a_model_writes_and_its_cache_is_right():
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("linear_type", LINEAR_TYPES)
+@pytest.mark.parametrize(
+    "linear_type", [*(pytest.param(name, marks=pytest.mark.full) for name in LINEAR_TYPES[:2]), LINEAR_TYPES[2]]
+)
 def test_calibration_lowers_the_error_of_outputs(linear_type):
     model = decoder(linear_type)
     seen, ids = texts(16, 12), texts(4, 12, seed=2)
@@ -124,7 +120,6 @@ def test_calibration_lowers_the_error_of_outputs(linear_type):
 @pytest.mark.full
 @torch.no_grad()
 def test_calibrations_of_every_form_are_one():
-    """Accept tensors, dataset rows, and batches with padding and labels."""
     ids = texts(3, 9)
     padded, mask = torch.cat([ids, torch.zeros(3, 2, dtype=torch.long)], dim=1), torch.ones(3, 11, dtype=torch.long)
     mask[:, 9:] = 0
@@ -304,9 +299,8 @@ def test_shared_layers_stay_shared(calibration):
     first, second = model.model.layers
     second.mlp, second.self_attn.o_proj = first.mlp, first.self_attn.o_proj
     nothing = {"input_ids": texts(), "attention_mask": torch.zeros_like(texts())}
-    refused(
-        "calibration must have at least one token", quantize, model, ComplexQuantizationConfig(calibration=[nothing])
-    )
+    words = "calibration must have at least one token"
+    refused(words, quantize, model, ComplexQuantizationConfig(calibration=[nothing]))
     assert second.self_attn.o_proj is first.self_attn.o_proj
     quantize(model, ComplexQuantizationConfig(training=True))
     assert second.self_attn.o_proj is first.self_attn.o_proj
@@ -338,15 +332,6 @@ def test_a_frozen_model_is_dequantised_frozen(training):
     assert all(p.requires_grad for p in quantize(decoder(), config).dequantize().parameters())
 
 
-def test_cast_and_moved_models_keep_their_scales():
-    model = quantize(lift(real_decoder()), ComplexQuantizationConfig())
-    scales = {name: value.clone() for name, value in model.named_buffers() if name.endswith("scales")}
-    model.to(torch.bfloat16)
-    assert model(texts()).logits.dtype == torch.bfloat16
-    assert all(torch.equal(value, model.get_buffer(name)) for name, value in scales.items())
-
-
-@pytest.mark.full
 @pytest.mark.full
 @pytest.mark.torch_compile_test
 @torch.no_grad()

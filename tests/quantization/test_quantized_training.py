@@ -14,9 +14,7 @@ from complex_transformers import (
     quantize,
 )
 from complex_transformers.nn import ComplexLinear, PackedLinear, RoundedLinear, rounded_weights, unpack_codes
-from complex_transformers.nn.low_bit import (
-    quantized_linear as unit_linear,
-)
+from complex_transformers.nn.low_bit import quantized_linear as unit_linear
 from refusals import refused
 
 pytest.importorskip("accelerate")
@@ -76,10 +74,8 @@ def test_a_trainer_trains_what_is_then_packed(tmp_path):
 
 def test_packed_weights_are_not_asked_to_train():
     packed = quantize(decoder(), ComplexQuantizationConfig(stages=1))
-    refused(
-        r"without packed layers, got 14.*ComplexQuantizationConfig\(training=True\).*requires_grad_\(False\)",
-        packed.train,
-    )
+    words = r"without packed layers, got 14.*ComplexQuantizationConfig\(training=True\).*requires_grad_\(False\)"
+    refused(words, packed.train)
     assert not any(module.training for module in packed.modules())
     packed.requires_grad_(False)
     packed.lm_head.requires_grad_(True)
@@ -128,7 +124,6 @@ def test_every_weight_gets_a_gradient(linear_type, dtype):
 
 
 def test_trained_models_take_another_rounding():
-    """Calibrated, of more stages, or float again: from the weights that were trained."""
     ids = texts(8, 12)
     model = quantize(decoder(), TRAINING)
     more = quantize(model, ComplexQuantizationConfig(stages=2, training=True))
@@ -153,7 +148,6 @@ def test_trained_models_take_another_rounding():
 @torch.no_grad()
 @pytest.mark.parametrize("training", [False, True])
 def test_layers_that_are_left_out_of_another_rounding_are_float(tmp_path, training):
-    """Excluded layers compute and are saved like layers of a float model."""
     kept = ComplexQuantizationConfig(1, modules_to_not_convert=["lm_head", "q_proj"], training=training)
     everything = ComplexQuantizationConfig(1, modules_to_not_convert=[], training=True)
     model, ids = quantize(decoder(), everything), texts()

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of ratings, Spearman's rho against ranks by counting, and the bootstrap against samples that are drawn."""
 
-from __future__ import annotations
-
 import math
 
 import numpy
@@ -104,10 +102,6 @@ def test_broken_files(text, words, tmp_path):
     refused(words, read_rated_pairs, write_text(tmp_path / "pairs.tsv", text))
 
 
-def test_no_file(tmp_path):
-    refused("No such file", read_rated_pairs, tmp_path / "pairs.tsv", error=FileNotFoundError)
-
-
 def drawn(seed, number=30, people=4):
     """Everyone rates half of the pairs; similarities with ties, two pairs without."""
     generator = numpy.random.default_rng(seed)
@@ -153,17 +147,6 @@ def test_participants_that_rate_all_alike_do_not_count():
     assert score_pairs(similarities, unknown).participants is None
     same = score_pairs(numpy.ones(30), unknown)
     assert math.isnan(same.mean_rating)  # nothing is ranked
-
-
-def test_ranks_of_samples_are_those_of_sorting():
-    generator = numpy.random.default_rng(0)
-    values, other = generator.integers(0, 6, 20) / 3, generator.normal(size=20)
-    counts = generator.multinomial(20, [1 / 20] * 20, size=5).astype(float)
-    ranks = [evaluation._sample_ranks(numbers, counts) for numbers in (values, other)]
-    found = evaluation._sample_correlation(*ranks, counts)
-    for row, value in zip(counts.astype(int), found, strict=True):
-        sample = numpy.repeat(numpy.arange(20), row)
-        assert value == pytest.approx(rho(values[sample], other[sample]))
 
 
 def test_the_bootstrap_of_a_difference(monkeypatch):

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Senses of a phrase from inner products, against the density matrix itself."""
 
-from __future__ import annotations
-
 import math
 
 import numpy
@@ -69,11 +67,7 @@ def test_probabilities_of_senses(space):
 
 
 def test_refusals(space):
-    refused(
-        "trace 1, got [\\d.]+. Use compose\\(words, 'mixture'\\)",
-        phrase_senses,
-        space.compose(["bank"], "add"),
-    )
+    refused("trace 1, got [\\d.]+. Use compose\\(words, 'mixture'\\)", phrase_senses, space.compose(["bank"], "add"))
     refused("one of the 4 words of this space, got 'lion'", sense_probabilities, space, ["river", "lion"], ["bank"])
     apart = WordSpace(["x", "y", "z"], numpy.eye(3))
     refused("must not all be orthogonal to the phrase, got 2", sense_probabilities, apart, ["x", "y"], ["z"])

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The postulates, as properties of drawn states and measurements, and matrices that are neither."""
 
-from __future__ import annotations
-
 import math
 
 import numpy
@@ -51,7 +49,6 @@ def drawn_ket(generator, size):
 
 
 def drawn_density(generator, size):
-    """Of any rank."""
     root = numbers(generator, size, generator.integers(1, size + 1))
     rho = root @ root.conj().T
     return rho / numpy.trace(rho)

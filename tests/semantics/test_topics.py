@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topics of documents, and words as their posterior."""
 
-from __future__ import annotations
-
 import numpy
 import pytest
 
