@@ -9,10 +9,31 @@ others could not be compiled any more in such a process, but without a GPU there
 """
 
 import os
+import sys
 from importlib.util import find_spec
 
 DEVICE = os.environ.get("CT_TEST_DEVICE", "cpu")
 HAS_TRITON = find_spec("triton") is not None
+
+
+def compute_as_on_a_gpu() -> list[str]:
+    """Take the code paths of a GPU on the CPU, for the rest of the process; return the list of kernels that ran."""
+    from complex_transformers.kernels.accelerator import switch
+    from complex_transformers.nn.recurrent import layers
+
+    for module in [module for name, module in sys.modules.items() if name.startswith("complex_transformers")]:
+        for name, value in (("is_plain_cpu", False), ("is_eager_cpu", False), ("is_eager_gpu", True)):
+            if hasattr(module, name):
+                setattr(module, name, lambda x, value=value: value)
+    launched: list[str] = []
+    launch = switch.launch
+
+    def counted(kernel, *arguments, **constants):
+        launched.append(kernel.fn.__name__)
+        launch(kernel, *arguments, **constants)
+
+    switch.launch, switch.DEVICES, layers.TORCH_DEVICES = counted, ("cpu",), ("cpu",)
+    return launched
 
 
 def _import_interpreted() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from interpreter import HAS_TRITON
 from launcher import run
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without distributed")
@@ -81,6 +82,24 @@ def test_fsdp2(single: dict[str, dict[str, Any]], double: dict[str, dict[str, An
     result = double[f"{head}-sharded"]
     assert result["sharded"]
     assert_same_training(result, single[f"{head}-sharded"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_TRITON, reason="Triton is not installed")
+def test_kernels_of_a_gpu_train_as_formulas(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By DDP, FSDP2 and gradient accumulation on two processes, against formulas on one."""
+    heads = ("mlm", "llama", "rnn")
+    expected = train(tmp_path_factory.mktemp("formulas"), heads=heads)
+    monkeypatch.setenv("CT_TEST_KERNELS", "1")
+    found = train(tmp_path_factory.mktemp("kernels"), processes=2, heads=heads)
+    assert expected["launched"] == []
+    assert {"real_matrix", "parts_of", "product", "product_backward"} <= set(found["launched"])
+    for head in heads:
+        for way in ("1", "2", "sharded"):
+            assert_same_training(found[f"{head}-{way}"], expected[f"{head}-{way}"])
+        assert found[f"{head}-sharded"]["sharded"]
 
 
 @pytest.mark.slow

@@ -3,6 +3,8 @@
 """Train tiny models on this process, or as one of torchrun's processes, and write their losses (rank 0).
 
 python train_worker.py OUTPUT_JSON HEAD...
+
+With CT_TEST_KERNELS=1 on the code paths of a GPU, its kernels interpreted.
 """
 
 from __future__ import annotations
@@ -13,6 +15,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import interpreter  # before anything else imports Triton
+
+# isort: split
 import torch
 from datasets import Dataset
 from torch import distributed
@@ -23,9 +30,6 @@ from transformers import TrainingArguments, set_seed
 
 from complex_transformers import ComplexTrainer, optimizer_groups
 from complex_transformers.models.base.pretrained import ComplexPreTrainedModel
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from families import Case
 
 BATCH, STEPS, VOCABULARY, LENGTH = 8, 5, 30, 10
@@ -144,11 +148,13 @@ def train_sharded(head: str) -> dict[str, Any]:
 def main() -> None:
     """Train several heads in every way: starting a process costs more than training."""
     output = Path(sys.argv[1])
-    results = {}
+    results: dict[str, Any] = {}
+    launched = interpreter.compute_as_on_a_gpu() if os.environ.get("CT_TEST_KERNELS") else []
     for head in sys.argv[2:]:
         for accumulation in (1, 2):
             results[f"{head}-{accumulation}"] = train_with_trainer(head, accumulation, output.parent / "out")
         results[f"{head}-sharded"] = train_sharded(head)
+    results["launched"] = sorted(set(launched))
     if os.environ.get("RANK", "0") == "0":
         output.write_text(json.dumps(results), encoding="utf-8")
     if distributed.is_initialized():

@@ -7,10 +7,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from complex_transformers.kernels.accelerator import weights
 from complex_transformers.kernels.linear import block_matrix, widely_matrix
-from complex_transformers.nn import ComplexConv1d, ComplexConv2d, ComplexLinear, WidelyLinear, use_kernels
+from complex_transformers.nn import (
+    ComplexConv1d,
+    ComplexConv2d,
+    ComplexDropout,
+    ComplexLinear,
+    WidelyLinear,
+    use_kernels,
+)
 from interpreter import DEVICE
 from oracles import TOLERANCE
 
@@ -123,3 +131,22 @@ def test_batched_gradients(launched):
         expected = torch.autograd.grad(out, list(layer.parameters()), cotangent, retain_graph=True)
         for one, two in zip(found, expected, strict=True):
             torch.testing.assert_close(one[index], two, rtol=1e-5, atol=1e-5)
+
+
+def test_activation_checkpointing_and_accumulation(launched):
+    network = torch.nn.Sequential(ComplexLinear(8, 8), ComplexDropout(0.5), ComplexLinear(8, 4)).to(DEVICE)
+    x = torch.randn(6, 8, device=DEVICE)
+
+    def gradients(*batches, checkpointed=False):
+        network.zero_grad()
+        for batch in batches:
+            torch.manual_seed(1)
+            with torch.autocast(torch.device(DEVICE).type, dtype=torch.bfloat16):
+                out = checkpoint(network, batch, use_reentrant=False) if checkpointed else network(batch)
+            out.float().square().sum().backward()
+        return [parameter.grad.clone() for parameter in network.parameters()]
+
+    expected = gradients(x, x)
+    torch.testing.assert_close(gradients(x, x, checkpointed=True), expected)
+    torch.testing.assert_close(expected, [2 * gradient for gradient in gradients(x)], rtol=1e-5, atol=1e-6)
+    assert launched.count("real_matrix") == 4 + 8 + 2
