@@ -78,8 +78,8 @@ MUTATIONS = {
         "tests/nn/test_attention_masks.py::test_real_layer_is_torch_multihead_attention",
     ),
     "a transposed convolution by the conjugate kernel": Mutation(
-        "CF.block_matrix(self.real.weight, -self.imag.weight)",
-        "CF.block_matrix(self.real.weight, self.imag.weight)",
+        "CF.block_matrix(real, -imag, dtype=product_dtype(real))",
+        "CF.block_matrix(real, imag, dtype=product_dtype(real))",
         "tests/nn/test_convolution.py::test_transposed_layer_spreads_the_kernel",
     ),
     "an initialiser of twice the variance": Mutation(

@@ -156,7 +156,10 @@ def test_stream_goes_on_where_it_stopped(run: Callable[..., Any], tmp_path: Path
 def test_foreign_symbols_are_refused(run: Callable[..., Any], tmp_path: Path) -> None:
     files = character_files(tmp_path)
     (tmp_path / "validation.txt").write_text("the caté sat 7", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"(?s)texts have 2 symbol\(s\) .*\['7', 'é'\].*the validation data"):
+    with pytest.raises(
+        ValueError,
+        match=r"(?s)texts must have symbols of the vocabulary only, got 2 other\(s\): \['7', 'é'\].*the validation data",
+    ):
         run(CLM, *files, *TINY_XL)
 
 
@@ -164,7 +167,10 @@ def test_prompts_that_cannot_be_read_are_found_before_training(run: Callable[...
     files = character_files(tmp_path)
     assert_refused(
         lambda *arguments: run(CLM, *files, *TINY_XL, *arguments),
-        (["--prompt", "the cat", "Hello"], r"(?s)texts have 2 symbol\(s\) .*\['H', 'l'\].*--prompt"),
+        (
+            ["--prompt", "the cat", "Hello"],
+            r"(?s)texts must have symbols of the vocabulary only, got 2 other\(s\): \['H', 'l'\].*--prompt",
+        ),
         (["--prompt", ""], "(?s)at least one token, got none.*--prompt"),
     )
     assert not (tmp_path / "out").exists()

@@ -185,5 +185,5 @@ def test_an_earlier_translation_outlives_an_error(example: str, tmp_path: Path) 
 
 def test_translation_needs_a_tokenizer_that_ends_texts(run: Callable[..., Any], tmp_path: Path) -> None:
     build_tokenizer(["one two"]).save_pretrained(tmp_path / "tokenizer")
-    with pytest.raises(ValueError, match="tokenizer must append an end-of-text token"):
+    with pytest.raises(ValueError, match="tokenizer must append an EOS token"):
         run(TRANSLATION, *parallel_files(tmp_path), "--tokenizer_name_or_path", tmp_path / "tokenizer")

@@ -199,7 +199,7 @@ def test_results_are_those_of_the_rows(name: str, monkeypatch: pytest.MonkeyPatc
 
 def test_every_file_of_results_belongs_to_something_that_runs() -> None:
     # The commands of all but the first are shown in the pages.
-    others = {"bench", "bench-gpu", "bench-xeon", "export", "synconmt-pud"}
+    others = {"bench", "bench-gpu", "bench-xeon", "export", "launches", "synconmt-pud"}
     assert {path.stem for path in RESULTS.iterdir()} <= {*GRIDS, *others}
     for page in (ROOT / "README.md", *ROOT.glob("examples/*/README.md"), *ROOT.glob("docs/**/*.md")):
         for grid in re.findall(r"python -m experiments\.run ([\w-]+)", page.read_text(encoding="utf-8")):

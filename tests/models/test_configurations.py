@@ -100,7 +100,7 @@ def test_a_wrong_value_set_later_is_refused_when_saved(family, tmp_path):
 
 # Of all text encoders: fields that contradict each other.
 CONTRADICTIONS = [
-    ({"hidden_size": 33}, ["even", "33; use 34"]),
+    ({"hidden_size": 33}, ["even", "33. Use 34"]),
     ({"frequency_scale": -1.0}, ["frequency_scale", "at least 0, got -1.0"]),
     ({**REAL, "readout": "modulus"}, ["readout must be 'concat'", "number_field='real', got 'modulus'"]),
     (
@@ -117,7 +117,7 @@ OWN = {
             {**REAL, "attention_score": "modulus"},
             ["attention_score must be 'real'", "number_field='real', got 'modulus'"],
         ),
-        ({**REAL, "share_parts": True}, ["share_parts=True", "number_field='complex'"]),
+        ({**REAL, "share_parts": True}, ["share_parts must be False with number_field='real'"]),
         (
             {"attention_score": "real", "attention_normalization": "split_softmax"},
             ["split_softmax", "modulus", "bilinear_modulus"],
