@@ -122,10 +122,10 @@ OWN = {
             {"attention_score": "real", "attention_normalization": "split_softmax"},
             ["split_softmax", "modulus", "bilinear_modulus"],
         ),
-        ({"tie_word_embeddings": True}, ["tie_word_embeddings=True", "'feature_modulus'", "lm_readout='concat'"]),
+        ({"tie_word_embeddings": True}, ["tie_word_embeddings=True", "'feature_modulus'", "got 'concat'"]),
         (
             {"tie_word_embeddings": True, "lm_readout": "feature_modulus", "amplitude_sharing": "dimension"},
-            ["tie_word_embeddings=True", "amplitude_sharing='dimension'"],
+            ["amplitude_sharing must be 'none' with a tied head, got 'dimension'"],
         ),
     ],
     "complex_text_cnn": [
