@@ -23,16 +23,17 @@ from pathlib import Path
 import torch
 
 from benchmarks.bench import measure, missed, verdict
-from benchmarks.gpu import layers, networks
+from benchmarks.gpu import layers, models, networks
 from benchmarks.gpu.contest import FULL, TINY, Setting
 from benchmarks.race import THREADS, Case, Outcome
 from benchmarks.reporting import RESULTS, add_line
 from complex_transformers.kernels.accelerator import switch
 
-__all__ = ["CASES", "GPU", "main"]
+__all__ = ["CASES", "GPU", "gpu_facts", "main"]
 
 GPU = RESULTS / "bench-gpu.jsonl"
 ROUNDS = 10
+MODELS = {"bert": "BERT-base", "smollm": "SmolLM2-135M", "translation": "6 + 6 layers", "recurrent": "recurrent"}
 CASES: dict[str, Callable[[Setting, int], Outcome]] = {
     "attention": layers.attention,
     "encoder": layers.encoder,
@@ -49,6 +50,8 @@ CASES: dict[str, Callable[[Setting, int], Outcome]] = {
     "speech": networks.speech,
     "recurrent": networks.recurrent,
     "linear_recurrence": networks.linear_recurrence,
+    **{f"models-{name}": partial(models.models, family=family) for name, family in MODELS.items()},
+    "generation": models.generation,
 }
 PACKAGES = {"peers": ("complextorch", "torchcvnn")}
 
@@ -82,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             case = Case(partial(CASES[name], setting), rounds, packages=PACKAGES.get(name, ()))
             found = measure(f"gpu-{name}", case, rounds)
             if not args.tiny:
-                found["machine"] |= _gpu()
+                found["machine"] |= gpu_facts()
             add_line(args.results, found)
             misses += missed(found)
     finally:
@@ -91,7 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(verdict(misses))
 
 
-def _gpu() -> dict[str, str]:
+def gpu_facts() -> dict[str, str]:
+    """Return the name and the capability of the GPU, for the line of a result."""
     major, minor = torch.cuda.get_device_capability()
     return {"processor": torch.cuda.get_device_name(), "vector_instructions": f"capability {major}.{minor}"}
 

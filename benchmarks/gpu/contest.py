@@ -45,6 +45,7 @@ class Setting:
     head_width: int
     backend: str
     is_tiny: bool = False
+    compiled: tuple[bool, ...] = (False, True)
 
     @property
     def width(self) -> int:
@@ -73,7 +74,7 @@ class Mode:
 
 def modes(setting: Setting, compiles: bool = True) -> Iterator[Mode]:
     """Yield each dtype, eager and compiled, after resetting the compiler. A tiny run compiles float32 only."""
-    for dtype, compiled in product(setting.dtypes, (False, True)):
+    for dtype, compiled in product(setting.dtypes, setting.compiled):
         if compiled and not (compiles and (dtype == torch.float32 or not setting.is_tiny)):
             continue
         torch._dynamo.reset()  # there are more contestants than the compiler's recompile limit

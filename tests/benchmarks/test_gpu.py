@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 import torch
-from benchmarks.gpu.__main__ import CASES, main
+from benchmarks.gpu.__main__ import CASES, MODELS, main
+from benchmarks.gpu.models import TWIN
 from benchmarks.reporting import read_lines
 from experiments.tables.cases import gpu_table, gpu_tables
 
@@ -20,12 +21,14 @@ from complex_transformers.kernels.accelerator import switch
 
 ATTENTION = {"attention_kernels.forward", "attention_kernels.backward_query", "attention_kernels.backward_key"}
 WAVES = {"wave_kernels.forward", "wave_kernels.backward"}
+WEIGHTS = {"weight_kernels.real_matrix", "weight_kernels.parts_of"}
+PRODUCTS = {"half_kernels.product", "half_kernels.product_backward"}
 # Kernels that run in the cases of layers.
 KERNELS: dict[str, set[str]] = {
     "attention": ATTENTION,
-    "encoder": ATTENTION,
-    "decoder": ATTENTION,
-    "dense": set(),
+    "encoder": ATTENTION | WEIGHTS,
+    "decoder": ATTENTION | WEIGHTS | PRODUCTS,
+    "dense": WEIGHTS,
     "embedding": WAVES,
 }
 
@@ -96,10 +99,15 @@ def test_networks(case: str, tmp_path: Path) -> None:
 UNROLLED = {"float16", "float32"}
 NO_PEERS: set[str] = set() if find_spec("complextorch") is None and find_spec("torchcvnn") is None else {""}
 MODES = {"peers": NO_PEERS, "recurrent": UNROLLED, "linear_recurrence": UNROLLED, "synconmt": UNROLLED}
+MODES |= {f"models-{name}": {"bfloat16", "bfloat16, compiled"} for name in MODELS} | {"generation": {"bfloat16"}}
 # Every limit of the GPU, by both contestants; the encoder's in half precision only.
 BARS = {
     "attention": {("score modulus", "SDPA on halves"): {2.2}},
     "encoder": {("score real", "real twin"): {1.05, None}, ("score modulus", "real twin"): {1.25, None}},
+    **{
+        f"models-{name}": {("score real", TWIN): {1.10, 1.05}, ("score modulus", TWIN): {1.25, 1.15}}
+        for name in ("bert", "smollm", "translation")
+    },
 }
 
 
