@@ -112,3 +112,16 @@ def test_what_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
     short = [CLM, "--train_file", tmp_path / "train.txt", "--validation_file", tmp_path / "line.txt", *SMALL]
     assert_refused(lambda: run(*short), ([], "validation data and block_size must have 2 tokens or more, got 1"))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.full
+def test_options_of_a_node_of_gpus_train_the_same(run: Callable[..., Any], tmp_path: Path) -> None:
+    """The options of the page about distributed training, on the CPU and without the code generation of a compiler."""
+    files = text_files(tmp_path)
+    expected = run(CLM, *files, *SMALL, *steps(4))
+    shutil.rmtree(tmp_path / "out")
+    options = ["--optim", "adamw_torch_fused", "--activation_checkpointing", "true"]
+    found = run(
+        CLM, *files, *SMALL, *steps(4), *options, "--torch_compile", "true", "--torch_compile_backend", "eager"
+    )
+    assert found["test"]["loss"] == pytest.approx(expected["test"]["loss"], rel=1e-4)

@@ -76,9 +76,6 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
         ),
         ("complex_llama: words turn",),
     ): "every word turns at its own speed: embeddings name no words, and are refused",
-    (("low_precision_is_near_and_says_what_it_is",), ("complex_llama: fairy",)): (
-        "rounding moves a part over an axis, where relu2 jumps"
-    ),
     (("a_common_phase_passes_through",), ("synconmt",)): "each part of a state has attention weights of its own",
     (
         ("eager_equals_sdpa",),
