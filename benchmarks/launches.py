@@ -133,7 +133,7 @@ CASES: dict[str, tuple[Network, dict[str, Tensor]]] = {
 
 # Operations that run no kernel although they are no views by their schema.
 _ALLOCATIONS = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "detach", "_unsafe_view"}
-_ON_THE_CPU = {"randint", "_local_scalar_dense"}  # seeds of dropout
+_ON_THE_CPU = {"randint", "_local_scalar_dense", "promote_types"}  # seeds of dropout; dtypes
 _FREE = {*_ALLOCATIONS, *_ON_THE_CPU, "lift_fresh"}
 
 

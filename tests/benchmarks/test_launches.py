@@ -8,7 +8,17 @@ import pytest
 import torch
 from benchmarks.launches import CASES, LIMIT, launches, layer_launches
 
-from complex_transformers.nn import ComplexDropout, ComplexLayerNorm, ComplexLinear, ComplexRMSNorm, modulus, multiply
+from complex_transformers.nn import (
+    ComplexDropout,
+    ComplexGRU,
+    ComplexLayerNorm,
+    ComplexLinear,
+    ComplexLSTM,
+    ComplexRMSNorm,
+    modulus,
+    multiply,
+)
+from complex_transformers.nn.recurrent import torch_kernels
 from interpreter import HAS_TRITON
 
 pytestmark = pytest.mark.skipif(not HAS_TRITON, reason="Triton is not installed")
@@ -43,3 +53,28 @@ def test_launches_of_one_function(name):
         out.backward(torch.ones(out.shape))
         found.pop("ones", None)
     assert sorted(found.elements()) == backward
+
+
+@pytest.mark.parametrize("gate", ["modulus", "biased_modulus", "split"])
+@pytest.mark.parametrize("layer", [ComplexLSTM, ComplexGRU])
+def test_a_recurrent_step_is_a_product_and_a_kernel(layer, gate):
+    layer = layer(8, 8, gate=gate)
+    counts = []
+    for steps in (3, 4):
+        x = torch.randn(steps, 2, 8)
+        with launches() as found:
+            layer(x)
+        counts.append(found)
+    more = counts[1] - counts[0]
+    assert sorted(more.elements()) == sorted(["addmm", f"{layer.rnn_type}_forward"])
+
+
+@pytest.mark.parametrize("layer", [ComplexLSTM, ComplexGRU])
+def test_default_gates_launch_nothing_per_step(layer, monkeypatch):
+    layer, counts = layer(8, 8), []
+    monkeypatch.setattr(torch_kernels, "run_layer", lambda rnn_type, x, states, *_: (x, states))
+    for steps in (3, 4):
+        with launches() as found:
+            layer(torch.randn(steps, 2, 8))
+        counts.append(found)
+    assert counts[0] == counts[1]

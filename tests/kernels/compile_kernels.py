@@ -20,6 +20,8 @@ from complex_transformers.kernels.accelerator import (
     attention_kernels,
     attention_launch,
     half_kernels,
+    step_kernels,
+    steps,
     wave_kernels,
     weight_kernels,
 )
@@ -103,6 +105,21 @@ def half_variants() -> Iterator[Variant]:
     yield half_kernels.modulus_backward, types, {"N": 512}, {}
 
 
+def step_variants() -> Iterator[Variant]:
+    """Recurrent steps with each kind of gate."""
+    floats = {"weight": "*fp32", "grad_weight": "*fp32", "limit": "fp32"}
+    names = ("v", "c", "h_new", "c_new", "grad_h", "grad_c", "grad_v", "grad_before", "x", "y", "h")
+    types = floats | dict.fromkeys((*names, "grad", "grad_x", "grad_y"), "*bf16")
+    for gate in range(len(steps.GATES)):
+        for kernel in (
+            step_kernels.lstm_forward,
+            step_kernels.lstm_backward,
+            step_kernels.gru_forward,
+            step_kernels.gru_backward,
+        ):
+            yield kernel, types, {"GATE": gate, "N": 256}, {}
+
+
 def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSource:
     """A kernel with integers for what ``types`` does not name; the last stride of every tensor is 1."""
     signature = {name: "constexpr" if name in constants else types.get(name, "i32") for name in kernel.arg_names}
@@ -122,7 +139,7 @@ def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSourc
 
 def main() -> None:
     """Compile them all."""
-    for variants in (attention_variants(), other_variants(), weight_variants(), half_variants()):
+    for variants in (attention_variants(), other_variants(), weight_variants(), half_variants(), step_variants()):
         for kernel, types, constants, options in variants:
             for capability in CAPABILITIES:
                 compiled = triton.compile(

@@ -175,12 +175,12 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         of_input, of_state = ((*cast(tuple[Tensor, Tensor], layer.weight_parts()), layer.bias) for layer in layers)
         return of_input, of_state, self.gate_parameter(index)
 
-    def gates(self, z: Tensor, index: int) -> Tensor:
-        """Compute the gates of z ``[B, 2, gates, d]`` of layer and direction ``index``; real ones have 1 part."""
+    def gates(self, z: Tensor, weight: Tensor | None) -> Tensor:
+        """Compute the gates of z ``[B, 2, gates, d]`` with their learned parameters; real ones have 1 part."""
         if self.gate == "split" or z.shape[1] == 1:
             return torch.sigmoid(z)
         real, imag = z.unbind(1)
-        return real_gate(self.gate, (real, imag), self.gate_parameter(index)).unsqueeze(1)
+        return real_gate(self.gate, (real, imag), weight).unsqueeze(1)
 
     def gate_parameter(self, index: int) -> Tensor | None:
         """Return the learned gate parameters of a layer and direction, ``[count, gates, d]``, or None."""

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from ...kernels.accelerator.steps import gru_step, lstm_step, takes_step
 from ...kernels.exporting import is_exporting, scan
 from .. import (
     functional as CF,
@@ -76,9 +77,18 @@ class Stepwise(nn.Module):
         of_gates = z[:, :, :2] if self.num_gates == 3 else torch.cat([z[:, :, :2], z[:, :, 3:]], dim=2)
         return of_gates, z[:, :, 2]
 
-    def gates(self, z: Tensor, index: int) -> Tensor:
-        """Compute the gates of z ``[B, parts, gates, d]`` in layer and direction ``index``."""
+    def gates(self, z: Tensor, weight: Tensor | None) -> Tensor:
+        """Compute the gates of z ``[B, parts, gates, d]`` with their learned parameters."""
         return torch.sigmoid(z)
+
+    def gate_parameter(self, index: int) -> Tensor | None:
+        """Return the learned gate parameters of a layer and direction, ``[count, gates, d]``, or None."""
+        return None
+
+    def _takes_kernel(self, products: Tensor, weight: Tensor | None, *others: Tensor) -> bool:
+        """Whether one kernel computes all that follows the products of a step."""
+        is_whole = products.shape[-1] == self.num_gates * self.hidden_size and self.number_field == "complex"
+        return is_whole and self.activation == "split_tanh" and takes_step(self.gate, weight, products, *others)
 
     def numbers(self, x: Tensor, count: int | None = None) -> Tensor:
         """View ``[B, parts d]`` as ``[B, parts, d]``, or ``[B, parts count d]`` as ``[B, parts, count, d]``."""
@@ -91,16 +101,20 @@ class Stepwise(nn.Module):
         return out if self.activation in BOUNDED else self.saturate(out)
 
     def saturate(self, z: Tensor) -> Tensor:
-        """Clamp states that can grow without bound to an eighth of the largest value of the dtype.
+        """Clamp states that can grow without bound to ``limit``."""
+        limit = self.limit(z.dtype)
+        return z if limit == math.inf else z.clamp(-limit, limit)
 
-        States can overflow with split gates, whose modulus reaches sqrt 2, or unbounded activations. For the squared
-        modulus the limit is an eighth of the root.
+    def limit(self, dtype: torch.dtype) -> float:
+        """Return the largest value of a state: an eighth of the largest of the dtype if states can grow without bound.
+
+        They can with split gates, whose modulus reaches sqrt 2, or unbounded activations. For the squared modulus the
+        limit is an eighth of the root.
         """
         if self.activation in BOUNDED and (self.gate != "split" or self.number_field == "real"):
-            return z
-        largest = torch.finfo(z.dtype).max
-        limit = (math.sqrt(largest) if self.activation == "squared_modulus" else largest) / 8.0
-        return z.clamp(-limit, limit)
+            return math.inf
+        largest = torch.finfo(dtype).max
+        return (math.sqrt(largest) if self.activation == "squared_modulus" else largest) / 8.0
 
     def forward(
         self, x: Tensor | PackedSequence, hx: Any = None, mask: Tensor | None = None
@@ -235,8 +249,16 @@ class LSTMSteps(Stepwise):
     def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
         """Compute c = f c + i phi(g) and h = o phi(c)."""
         h, c = state
-        of_gates, candidate = self.read(product(h, inputs))
-        i, f, o = self.gates(of_gates, index).unbind(2)  # one call for all is faster than one for each
+        products, weight = product(h, inputs), self.gate_parameter(index)
+        if self._takes_kernel(products, weight, c):
+            limit = self.limit(torch.promote_types(products.dtype, c.dtype))
+            return lstm_step(products, c, weight, self.gate, limit, self._update)
+        return self._update(products, c, weight)
+
+    def _update(self, products: Tensor, c: Tensor, weight: Tensor | None) -> State:
+        """Compute the next states from the products."""
+        of_gates, candidate = self.read(products)
+        i, f, o = self.gates(of_gates, weight).unbind(2)  # one call for all is faster than one for each
         c = self.saturate(times(f, self.numbers(c)) + times(i, self.phi(candidate)))
         return times(o, self.phi(c)).flatten(1), c.flatten(1)
 
@@ -248,9 +270,18 @@ class GRUSteps(Stepwise):
 
     def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
         """Compute n = phi(W x + b + r (U h + b')) and h = n + z (h - n)."""
-        h = self.numbers(state[0])
-        (gates_x, n_x), (gates_h, n_h) = self.read(inputs), self.read(product(state[0], None))
-        r, z = self.gates(gates_x + gates_h, index).unbind(2)
+        (h,) = state
+        products, weight = product(h, None), self.gate_parameter(index)
+        if self._takes_kernel(products, weight, inputs, h):
+            limit = self.limit(torch.promote_types(products.dtype, h.dtype))
+            return (gru_step(inputs, products, h, weight, self.gate, limit, self._update),)
+        return self._update(inputs, products, h, weight)
+
+    def _update(self, inputs: Tensor, products: Tensor, state: Tensor, weight: Tensor | None) -> State:
+        """Compute the next state from the products of input and state."""
+        h = self.numbers(state)
+        (gates_x, n_x), (gates_h, n_h) = self.read(inputs), self.read(products)
+        r, z = self.gates(gates_x + gates_h, weight).unbind(2)
         n = self.phi(n_x + times(r, n_h))
         return (self.saturate(n + times(z, h - n)).flatten(1),)
 
