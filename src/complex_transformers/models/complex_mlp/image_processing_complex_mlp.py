@@ -33,7 +33,7 @@ def as_bytes(image: Image.Image) -> Image.Image:
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.mode in ("I", "F"):
         raise ValueError(
-            f"image must not have mode I or F, got {image.mode!r}. Scale it to 0..255 and convert it to 'L'."
+            f"image must not have mode I or F, got mode {image.mode!r}. Scale it to 0..255 and convert it to 'L'."
         )
     return image.convert("RGB")
 
