@@ -61,7 +61,7 @@ def measure(folder: Path, texts: dict[str, str], segment_length: int) -> dict[st
 
 
 def main() -> None:
-    """Parse the command line."""
+    """Parse the command line and run the measurement."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("model", "output_dir"):
         parser.add_argument(f"--{name}", type=Path, required=True)

@@ -81,7 +81,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Need:
-    """An input folder, created by another command unless the file ``proof`` exists."""
+    """An input folder, and the command that creates it if the file ``proof`` is missing."""
 
     folder: str
     proof: str

@@ -46,7 +46,7 @@ def read(data: Path, model: Path, output: Path) -> None:
 
 
 def main() -> None:
-    """Parse the command line."""
+    """Parse the command line and run the measurement."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("action", choices=["unpack", "read"])
     for name in ("data", "archives", "model", "output_dir"):

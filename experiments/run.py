@@ -50,7 +50,7 @@ def run_grid(grid: Grid, rows: Sequence[str], seeds: Sequence[int], place: Place
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parse the command line."""
+    """Parse the command line, then list or run the rows of a grid."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("grid", nargs="?", choices=GRIDS, metavar="GRID")
     parser.add_argument("rows", nargs="*", metavar="ROW", help="a name, or a pattern with * and ? (default: all)")

@@ -82,7 +82,7 @@ MUTATIONS = {
         "CF.block_matrix(real, imag, dtype=product_dtype(real))",
         "tests/nn/test_convolution.py::test_transposed_layer_spreads_the_kernel",
     ),
-    "an initialiser of twice the variance": Mutation(
+    "an initializer of twice the variance": Mutation(
         "gain**2 * 2.0 / (fan_in + fan_out)",
         "gain**2 * 4.0 / (fan_in + fan_out)",
         "tests/nn/test_initialization.py::test_real_variance",

@@ -53,7 +53,7 @@ def audio(seconds: float) -> np.ndarray:
 
 
 def extractor(name: str) -> SpectralFeatureExtractor:
-    """Windows of 25 ms every 10 ms, without loudness normalisation: chunks have the features of the whole."""
+    """Return an extractor without loudness normalization, so that chunks have the features of the whole clip."""
     return SpectralFeatureExtractor(sampling_rate=RATE, normalize=False, **NETWORKS[name][0])
 
 

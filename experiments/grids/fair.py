@@ -125,12 +125,12 @@ ROWS = {
 
 @dataclass(frozen=True)
 class Chosen(Functions):
-    """Rows with the setting that was best on validation in another grid; ties go to the first."""
+    """Rows trained with the setting that was best on validation in another grid; the first one wins a tie."""
 
     choice: str = ""
 
     def cell(self, row: str, index: int) -> Cell:
-        """Return a row with one of its settings."""
+        """Return the training cell of a row with setting ``index`` of its pool."""
         return self.rows[row].cell(self.rows[row].pool()[index])
 
     def check(self, row: str, found: Mapping[str, Any]) -> None:

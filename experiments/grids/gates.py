@@ -16,7 +16,7 @@ KINDS = ("lstm", "gru")
 
 
 def rows() -> dict[str, Cell]:
-    """Return every gate in the protocol of Table 2, and the real network without positions."""
+    """Return the cells of every gate, and of the real network without positions (protocol of ComplexOrder Table 2)."""
     cells = [
         Cell(dataset, "LSTM", embedding, 0, options=(("rnn_type", kind), *gate))
         for dataset in DATASETS

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Divergence of training: every activation, norm, attention score, initialiser and recurrent cell, with many seeds.
+"""Divergence of training: every activation, norm, attention score, initializer and recurrent cell, with many seeds.
 
     python -m experiments.run stability
 
@@ -112,7 +112,7 @@ def settings() -> list[Setting]:
         )
         for score, normalization in ATTENTION_FUNCTIONS
     ]
-    rows += [Setting("Initialiser", (("weight_init", name),)) for name in INITIALIZERS]
+    rows += [Setting("Initializer", (("weight_init", name),)) for name in INITIALIZERS]
     rows += [
         Setting(f"Recurrent classifier, {kind}", (("rnn_type", kind), *changes), "ComplexTextRNN")
         for kind in RNN_TYPES

@@ -6,7 +6,7 @@
     python -m experiments.run thesis-cnn                # Experiment 3
     python -m experiments.run thesis-cnn-recipes        # the same with other training recipes
     python -m experiments.run thesis-failures           # 20 seeds of every activation and depth
-    python -m experiments.run thesis-causes             # input scale x initialiser x norm
+    python -m experiments.run thesis-causes             # input scale x initializer x norm
     python -m experiments.run thesis-inputs             # inputs that are complex by nature
     python -m experiments.run thesis-labels             # multi-label heads
     python -m experiments.run thesis-synthetic

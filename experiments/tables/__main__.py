@@ -61,7 +61,7 @@ def write_tables(page: str, root: Path, results: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parse the command line."""
+    """Parse the command line and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", nargs="*", metavar="PAGE", help=f"one or more of: {', '.join(PAGES)}")
     asked = parser.parse_args(arguments).page or [""]

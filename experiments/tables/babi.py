@@ -59,7 +59,7 @@ def _best(runs: Sequence[Run]) -> Run:
 
 
 def summary_table(folder: str, results: Path) -> str:
-    """Write the mean over the tasks of a folder; each task counts its restart with the lowest training loss."""
+    """Tabulate the mean over the tasks of a folder; each task counts its restart with the lowest training loss."""
     found = _find(results, "thesis-babi", f"{folder},")
     rows = []
     for name in SENTENCE_ROWS:
@@ -96,7 +96,7 @@ def summary_table(folder: str, results: Path) -> str:
 
 
 def task_table(folder: str, results: Path) -> str:
-    """Write the error of each task in both number fields, with the p-value of their difference."""
+    """Tabulate the error of each task in both number fields, with the p-value of their difference."""
     found = _find(results, "thesis-babi", f"{folder},")
     rows = []
     for task in sorted(found.get("real", {}).keys() & found.get("complex", {}).keys()):
@@ -132,7 +132,7 @@ def plateau(curve: Sequence[float], height: float = 0.1) -> int | None:
 
 
 def word_table(results: Path) -> str:
-    """Write the word-level networks: accuracy at the lowest validation loss, best test score, epoch of a jump."""
+    """Tabulate the word-level networks: accuracy at the lowest validation loss, best test score, epoch of a jump."""
     found = _find(results, "thesis-babi-words", "")
     rows = []
     for task, *printed in zip(WORD_TASKS, *PRINTED.values(), strict=True):

@@ -20,7 +20,7 @@ GUIDE = ("float", "hqq-4-bit", "calibrated-row-3", "hqq-2-bit", "calibrated-row-
 
 
 def bits_table(results: Path, chosen: Collection[str] | None = None) -> str:
-    """Write perplexities by bits per weight; rows that were not run, or are not in ``chosen``, are left out."""
+    """Tabulate perplexities by bits per weight; rows that were not run, or are not in ``chosen``, are left out."""
     lines = [line for line in read_lines(results / "lift-bits.jsonl") if chosen is None or line["row"] in chosen]
     rows = [
         [
@@ -37,7 +37,7 @@ def bits_table(results: Path, chosen: Collection[str] | None = None) -> str:
 
 
 def training_table(results: Path) -> str:
-    """Write perplexities before and after quantization-aware training."""
+    """Tabulate perplexities before and after quantization-aware training."""
     lines = read_lines(results / "lift-training.jsonl")
     rows = [
         [

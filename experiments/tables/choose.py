@@ -141,7 +141,7 @@ TASKS = {
 
 
 def classification_groups(results: Path) -> dict[tuple[str, str, str], list[tuple[str, Runs]]]:
-    """Return (data set, network, kind) -> the embeddings with all seeds, and their runs."""
+    """Group runs by (data set, network, kind), with their embedding; only embeddings with all seeds."""
     groups: dict[tuple[str, str, str], list[tuple[str, Runs]]] = defaultdict(list)
     runs: dict[str, Runs] = defaultdict(list)
     for grid, networks in {"fair": PAPER_NETWORKS, "quantum": ("Quantum",)}.items():
@@ -157,7 +157,7 @@ def classification_groups(results: Path) -> dict[tuple[str, str, str], list[tupl
 
 
 def classification_table(results: Path) -> str:
-    """Write the complex and the real rows that are best on validation, for each network and data set."""
+    """Tabulate the complex and the real rows that are best on validation, for each network and data set."""
     groups = classification_groups(results)
     kinds = (COMPLEX, WIDTH, EQUAL)
     rows = [
@@ -170,7 +170,7 @@ def classification_table(results: Path) -> str:
 
 
 def image_groups(results: Path) -> dict[tuple[str, str, str], list[tuple[str, Runs]]]:
-    """Return (``mlp`` or ``cnn``, data set, number field) -> activations and depths, and their runs."""
+    """Group image runs by (``mlp`` or ``cnn``, data set, number field), with activation and depth of each."""
     groups: dict[tuple[str, str, str], dict[str, Runs]] = defaultdict(lambda: defaultdict(list))
     for grid, layout in {"mlp": ["2"], "cnn": []}.items():
         for run in read_lines(results / f"thesis-{grid}.jsonl"):
@@ -181,7 +181,7 @@ def image_groups(results: Path) -> dict[tuple[str, str, str], list[tuple[str, Ru
 
 
 def image_table(results: Path) -> str:
-    """Write dense networks of 500,000 parameters and convolutional ones, each the best on validation."""
+    """Tabulate the dense (500,000 parameters) and convolutional networks that are best on validation."""
     groups = image_groups(results)
     rows = [
         [f"{name}, {network}", *(_best(groups[grid, data, field], "") for field in ("complex", "real"))]

@@ -21,7 +21,7 @@ KINDS = {
 
 
 def latency_table(results: Path) -> str:
-    """Write time, ratio to PyTorch, file size and difference for each model and backend."""
+    """Tabulate time, ratio to PyTorch, file size and difference for each model and backend."""
     rows, lines = [], read_lines(results / EXPORT.name)
     for line in lines:
         size, length = line["batch"]

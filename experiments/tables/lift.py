@@ -32,7 +32,7 @@ def _result(results: Path, name: str = "lift", row: str = ROW) -> dict[str, Any]
 
 
 def logits_table(results: Path) -> str:
-    """Write the differences of the logits at each length, and other comparisons with the original."""
+    """Tabulate the differences of the logits at each length, and other comparisons with the original."""
     found = _result(results)
     columns = _result(results, "lift-logits")["logits"]
     rows = [
@@ -63,7 +63,7 @@ def _perplexity(column: dict[str, Any], name: str) -> str:
 
 
 def times_table(results: Path) -> str:
-    """Write the medians of interleaved rounds, lifted / original."""
+    """Tabulate the medians of interleaved rounds, lifted / original."""
     found = _result(results)
     more = {line["row"]: line["times"] for line in read_lines(results / "lift-longer.jsonl")}
     training, writing = found["times"]
@@ -78,7 +78,7 @@ def _race_table(found: dict[str, Any], rows: list[dict[str, Any]]) -> str:
 
 
 def sentences_table(results: Path) -> str:
-    """Write the differences of the sentence embeddings, and other comparisons with the original."""
+    """Tabulate the differences of the sentence embeddings, and other comparisons with the original."""
     found = _result(results, "lift-sentences", ENCODER)
     rows = [
         [f"largest difference of embeddings, {name.replace(', float64', ' in float64')}", f"{difference:.1e}"]
@@ -97,7 +97,7 @@ def sentences_table(results: Path) -> str:
 
 
 def sentence_times_table(results: Path) -> str:
-    """Write the medians of interleaved rounds, lifted / original."""
+    """Tabulate the medians of interleaved rounds, lifted / original."""
     found = _result(results, "lift-sentences", ENCODER)
     return _race_table(found, found["times"])
 

@@ -77,7 +77,7 @@ def _marks(groups: Groups, dataset: str, network: str) -> str:
 
 
 def table2(results: Iterable[Result], networks: Sequence[str], paper: dict[str, dict[str, dict[str, float]]]) -> str:
-    """Write networks x embeddings x data sets; the paper's value is in brackets."""
+    """Tabulate networks x embeddings x data sets; the paper's value is in brackets."""
     return accuracy_table(_group(results, "dataset", "network", "embedding"), networks, FIELDS, paper)
 
 
@@ -101,7 +101,7 @@ def whole_rows(path: Path) -> Groups:
 def accuracy_table(
     groups: Groups, networks: Sequence[str], labels: dict[str, str], paper: dict[str, dict[str, dict[str, float]]]
 ) -> str:
-    """Write networks x embeddings x data sets; values of ``paper`` are in square brackets."""
+    """Tabulate networks x embeddings x data sets; values of ``paper`` are in square brackets."""
     datasets = [name for name in ("mr", "subj", "sst2", "trec") if any(key[0] == name for key in groups)]
     rows = []
     for network in networks:
@@ -144,7 +144,7 @@ def accuracy_table(
 
 
 def table4(results: Iterable[Result]) -> str:
-    """Write the sharing schemes of the Transformer's embedding and projections."""
+    """Tabulate the sharing schemes of the Transformer's embedding and projections."""
     groups = _group(results, "dataset", "embedding", "options")
     blocks = []
     for dataset in sorted({key[0] for key in groups}):
@@ -172,7 +172,7 @@ def wins(results: Iterable[Result]) -> str:
 
 
 def table7(results: Path) -> str:
-    """Write the words with the largest and the smallest mean absolute frequency."""
+    """Tabulate the words with the largest and the smallest mean absolute frequency."""
     (found,) = read_lines(results / "paper-table7.jsonl")
     words, summary = found["words"], found["periods"]
     half = len(words) // 2

@@ -20,7 +20,7 @@ PRINTED = {"complex-vanilla": {"mr": 0.801, "subj": 0.927, "sst2": 0.839, "trec"
 
 
 def quantum_table(results: Path) -> str:
-    """Write test accuracies by network and embedding, with the setting chosen for each data set."""
+    """Tabulate test accuracies by network and embedding, with the setting chosen for each data set."""
     whole = whole_rows(results / "quantum.jsonl")
     if not whole:
         return MISSING

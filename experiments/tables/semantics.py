@@ -101,7 +101,7 @@ def phrases_table(how: str, window: int, results: Path) -> str:
 
 
 def conventions_table(results: Path) -> str:
-    """Write the scores against mean ratings, single ratings, and per participant."""
+    """Tabulate the scores against mean ratings, single ratings, and per participant."""
     columns = [
         (name, kind) for name in PHRASES for kind in CONVENTIONS if kind != "participants" or name in RATED_BY_PERSON
     ]
@@ -114,7 +114,7 @@ def conventions_table(results: Path) -> str:
 
 
 def coverage_table(results: Path) -> str:
-    """Write the number of pairs whose words all have a vector."""
+    """Tabulate the number of pairs whose words all have a vector."""
     found = _found(results)
     rows = []
     for label, row in {"counts": "w2,npmi_b", "topics": f"topics,{TOPICS[0]}"}.items():
@@ -127,7 +127,7 @@ def coverage_table(results: Path) -> str:
 
 
 def variants_table(results: Path) -> str:
-    """Write variants: modulus or real part of the inner product, compositions of norm 1, mixtures."""
+    """Tabulate variants: modulus or real part of the inner product, compositions of norm 1, mixtures."""
     variants = [(how, kind) for how in ("add", "multiply") for kind in ("modulus", "real", "renormalized")]
     variants.append(("mixture", "modulus"))
     found = _spaces(_found(results), 2)
@@ -147,7 +147,7 @@ def _interval(found: Mapping[str, Any]) -> str:
 
 
 def differences_table(pairs: Iterable[Mapping[str, str]], how: str, results: Path) -> str:
-    """Write differences between spaces with bootstrap intervals."""
+    """Tabulate differences between spaces with bootstrap intervals."""
     found = _found(results)
     columns = (*WORD_SETS, *PHRASES) if how == "add" else PHRASES
     rows = []
@@ -162,7 +162,7 @@ def differences_table(pairs: Iterable[Mapping[str, str]], how: str, results: Pat
 
 
 def dropped_table(results: Path) -> str:
-    """Write the scores with and without the most frequent words as contexts."""
+    """Tabulate the scores with and without the most frequent words as contexts."""
     found = _found(results)
     rows = []
     for name in WITHOUT_DROPPED:
@@ -174,7 +174,7 @@ def dropped_table(results: Path) -> str:
 
 
 def senses_table(results: Path) -> str:
-    """Write in how many GS2011 phrases the better landmark becomes likelier, and is the likelier one."""
+    """Count in how many GS2011 phrases the better landmark becomes likelier, and is the likelier one."""
     found = _found(results)
     rows = []
     for window in CONTEXTS:
@@ -191,7 +191,7 @@ def senses_table(results: Path) -> str:
 
 
 def phases_table(results: Path) -> str:
-    """Write the learned states, by kind of phases."""
+    """Tabulate the correlations of the learned states by kind of phases."""
     found = _found(results, "thesis-semantics-phases")
     rows = []
     for name, cell in phase_rows().items():
@@ -214,7 +214,7 @@ def phases_table(results: Path) -> str:
 
 
 def evolution_table(results: Path) -> str:
-    """Write held-out rho of phrases with evolution, in brackets the difference to no evolution.
+    """Tabulate held-out rho of phrases with evolution, in brackets the difference to no evolution.
 
     Means over the seeds of the folds; bold if the interval of every seed excludes 0.
     """

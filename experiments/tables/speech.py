@@ -52,13 +52,13 @@ TRANSCRIPTION = {
 
 
 def official_table(results: Path) -> str:
-    """Write the official split of the spoken digits, with the same speakers in training and test."""
+    """Tabulate the official split of the spoken digits, with the same speakers in training and test."""
     found = find_runs(results / "fsdd.jsonl", NETWORKS)
     return run_table(["network", "features"], OFFICIAL, NETWORKS, found)
 
 
 def leave_out_table(results: Path) -> str:
-    """Write the test accuracy on held-out speakers."""
+    """Tabulate the test accuracy on held-out speakers."""
     rows = []
     for name, words in NETWORKS.items():
         if scores := _by_speaker(results, name):
@@ -68,7 +68,7 @@ def leave_out_table(results: Path) -> str:
 
 
 def phase_table(results: Path) -> str:
-    """Write one network on complex bins, moduli or phases, for short and long windows."""
+    """Tabulate one network on complex bins, moduli or phases, for short and long windows."""
     rows = []
     for network, window in WINDOWS.items():
         for features, words in PHASE.items():
@@ -81,7 +81,7 @@ def phase_table(results: Path) -> str:
 
 
 def transcription_table(results: Path, data: str) -> str:
-    """Write label error rates of CTC and decoders, in %."""
+    """Tabulate label error rates of CTC and decoders, in %."""
     found = find_runs(results / f"{data}.jsonl", TRANSCRIBERS)
     return run_table(["network", "method"], TRANSCRIPTION, TRANSCRIBERS, found)
 

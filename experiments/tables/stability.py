@@ -17,7 +17,7 @@ __all__ = ["TABLES", "stability_table"]
 
 
 def stability_table(results: Path) -> str:
-    """Write divergence, losses and gradients of every setting that was run."""
+    """Tabulate divergence, losses and gradients of every setting that was run."""
     runs = read_lines(results / "stability.jsonl")
     by_row = defaultdict(list)
     for run in runs:

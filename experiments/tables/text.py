@@ -94,7 +94,7 @@ def _in_both_fields(embeddings: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def trec_table(results: Path) -> str:
-    """Write the accuracy of each embedding in both number fields; rows that were not run are marked."""
+    """Tabulate the accuracy of each embedding in both number fields; rows that were not run are marked."""
     rows = _in_both_fields(TREC)
     found = find_runs(results / "trec.jsonl", rows)
     missing = [MISSING, *[""] * (len(TREC_COLUMNS) - 1)]
@@ -104,7 +104,7 @@ def trec_table(results: Path) -> str:
 
 
 def multi30k_table(results: Path, direction: str) -> str:
-    """Write BLEU and chrF of the networks that were run, and the sacreBLEU signatures."""
+    """Tabulate BLEU and chrF of the networks that were run, and the sacreBLEU signatures."""
     equal = ("sinusoidal_position", "learned_position")
     rows = _in_both_fields(MULTI30K)
     rows |= {f"{name}-equal-parameters": (f"`{name}`", "real, equal parameters") for name in equal}
@@ -114,7 +114,7 @@ def multi30k_table(results: Path, direction: str) -> str:
 
 
 def synconmt_table(results: Path) -> str:
-    """Write BLEU, chrF and accuracies of SynCoNMT and its real twins that were run, a table for each decoder."""
+    """Tabulate BLEU, chrF and accuracies of SynCoNMT and its real twins that were run, a table for each decoder."""
     found = find_runs(results / "synconmt.jsonl", SYNCONMT)
     columns = TRANSLATION | ACCURACIES | SIZE
     labels = ["network", "number field", "inputs and outputs"]
@@ -123,7 +123,7 @@ def synconmt_table(results: Path) -> str:
 
 
 def synconmt_length_table(results: Path) -> str:
-    """Write test BLEU by the source length in words, with the number of sentences, a table for each decoder."""
+    """Tabulate test BLEU by the source length in words, with the number of sentences, a table for each decoder."""
     return _by_decoder(find_runs(results / "synconmt.jsonl", SYNCONMT), _length_table)
 
 
@@ -154,7 +154,7 @@ def _one_signature(networks: Iterable[Runs]) -> str:
 
 
 def stream_table(results: Path, data: str) -> str:
-    """Write stateful language models: bits per character, or perplexity per word."""
+    """Tabulate stateful language models: bits per character, or perplexity per word."""
     words = data == "wikitext-2"
     figure, unit, digits = ("perplexity", "perplexity", 1) if words else ("bits_per_token", "bits per character", 3)
     columns = {

@@ -75,7 +75,7 @@ def _printed(layout: str, *key: Any) -> str:
 
 
 def accuracy_table(grid: str, data: str, layout: str, depths: Sequence[int], results: Path) -> str:
-    """Write one data set: depths and activations in both fields, with the thesis's values."""
+    """Tabulate accuracy on one data set by depth and activation in both fields, with the thesis's values."""
     found = _runs(results, grid)
     rows = []
     for k in depths:
@@ -91,7 +91,7 @@ def accuracy_table(grid: str, data: str, layout: str, depths: Sequence[int], res
 
 
 def ahead_table(results: Path) -> str:
-    """Write the smallest and largest lead of the complex network over the depths, for claim A-1."""
+    """Tabulate the smallest and largest lead of the complex network over the depths, for claim A-1."""
     grids = {"1": ("mlp", ",1"), "2": ("mlp", ",2"), "3": ("cnn", "")}  # layouts of thesis-mlp; convolutions have one
     trained = {key: name for key, name in ACTIVATIONS.items() if name in ("split_relu", "modulus")}
     rows = []
@@ -111,7 +111,7 @@ def ahead_table(results: Path) -> str:
 
 
 def batch_norm_table(results: Path) -> str:
-    """Write convolutional networks on cut CIFAR-10 with batch norm and dropout: validation and test."""
+    """Tabulate convolutional networks on cut CIFAR-10 with batch norm and dropout: validation and test."""
     found = _runs(results, "cnn")
     rows = []
     for label, suffix in (("none", ""), ("batch", ",batch norm,dropout 0"), ("batch", ",batch norm,dropout 0.3")):
@@ -124,7 +124,7 @@ def batch_norm_table(results: Path) -> str:
 
 
 def recipe_table(results: Path) -> str:
-    """Write convolutional networks on cut CIFAR-10 with other training recipes, in both fields."""
+    """Tabulate convolutional networks on cut CIFAR-10 with other training recipes, in both fields."""
     found = _runs(results, "cnn-recipes")
     rows = []
     for name, recipe in itertools.product(("split_relu", "modulus"), RECIPES):
@@ -148,7 +148,7 @@ def _failed(runs: Sequence[dict[str, Any]]) -> str:
 
 
 def failures_table(results: Path) -> str:
-    """Write the failures over many seeds of every activation and depth, with and without a norm."""
+    """Tabulate the failures over many seeds of every activation and depth, with and without a norm."""
     found = _runs(results, "failures")
     rows = []
     for norm in ("none", "layer"):
@@ -162,7 +162,7 @@ def failures_table(results: Path) -> str:
 
 
 def best_of_ten_table(results: Path) -> str:
-    """Write the mean of twenty runs and the best of ten: complex networks without a norm, last epoch."""
+    """Tabulate the mean of twenty runs and the best of ten: complex networks without a norm, last epoch."""
     found = _runs(results, "failures")
     rows = []
     for name in FAILING:
@@ -176,7 +176,7 @@ def best_of_ten_table(results: Path) -> str:
 
 
 def causes_table(data: str, results: Path) -> str:
-    """Write mean accuracy and the number of runs that learned, by input scale, initialiser and norm."""
+    """Tabulate mean accuracy and the number of runs that learned, by input scale, initializer and norm."""
     found = _runs(results, "causes")
     settings = Counter(tuple(row.split(",")[4:]) for row in found if row.startswith(f"{data},"))
     rows = []
@@ -189,12 +189,12 @@ def causes_table(data: str, results: Path) -> str:
                     learned = sum(run["test"] > LEARNED for run in runs)
                     cells.append(f"{_mean(runs)}, {learned}/{len(runs)}" if runs else "")
                 rows.append([*setting, f"`{name}`", field, *cells])
-    header = ["input scale", "initialiser", "norm", "activation", "number field", *(f"k = {k}" for k in DEPTHS)]
+    header = ["input scale", "initializer", "norm", "activation", "number field", *(f"k = {k}" for k in DEPTHS)]
     return markdown_table(header, rows) if rows else MISSING
 
 
 def inputs_table(results: Path) -> str:
-    """Write the same network on pixels, their spectrum and their phases."""
+    """Tabulate the same network on pixels, their spectrum and their phases."""
     found = _runs(results, "inputs")
     rows = []
     for transform in ("none", "fft2", "phase"):
@@ -212,7 +212,7 @@ def _seeds(found: Found, names: Sequence[str]) -> str:
 
 
 def labels_table(results: Path) -> str:
-    """Write the multi-label heads."""
+    """Tabulate the multi-label heads."""
     found = _runs(results, "labels")
     rows = []
     for row, runs in found.items():
@@ -227,7 +227,7 @@ def labels_table(results: Path) -> str:
 
 
 def synthetic_table(results: Path) -> str:
-    """Write the quadrant task with complex and with real inputs."""
+    """Tabulate the quadrant task with complex and with real inputs."""
     found = _runs(results, "synthetic")
     rows = []
     for kind in ("complex", "real"):
@@ -241,7 +241,7 @@ def synthetic_table(results: Path) -> str:
 
 
 def dynamics_table(results: Path) -> str:
-    """Write the correlation of the imaginary and real parts of the first weight over training."""
+    """Tabulate the correlation of the imaginary and real parts of the first weight over training."""
     found = _runs(results, "dynamics")
     rows = []
     for row, runs in found.items():
@@ -273,7 +273,7 @@ def _place(places: slice) -> Column:
 
 
 def language_model_table(results: Path) -> str:
-    """Write language models on WikiText-2; models that see future tokens are marked."""
+    """Tabulate language models on WikiText-2; models that see future tokens are marked."""
     columns = {
         "seeds": seeds,
         "validation": _exponential("validation"),
@@ -293,7 +293,7 @@ def language_model_table(results: Path) -> str:
 
 
 def language_gates_table(results: Path) -> str:
-    """Write complex LSTM language models after 500 steps: validation perplexity by gate and embedding scale."""
+    """Tabulate complex LSTM language models after 500 steps: validation perplexity by gate and embedding scale."""
     found = find_runs(results / "thesis-language-gates.jsonl", GATE_ROWS)
     column = _exponential("validation")
     rows = [
@@ -304,7 +304,7 @@ def language_gates_table(results: Path) -> str:
 
 
 def language_parts_table(results: Path) -> str:
-    """Write the ablation of the printed complex LSTM language model after 500 steps."""
+    """Tabulate the ablation of the printed complex LSTM language model after 500 steps."""
     found = find_runs(results / "thesis-language-printed.jsonl", PRINTED_PARTS)
     labels = {row: [row, f"`{options}`" if options else "none"] for row, options in PRINTED_PARTS.items()}
     columns = {"validation": _exponential("validation"), "parameters": parameters, "training": SIZE["training"]}
@@ -312,7 +312,7 @@ def language_parts_table(results: Path) -> str:
 
 
 def language_states_table(results: Path) -> str:
-    """Write perplexity and largest state, evaluated from zero states and from training states."""
+    """Tabulate perplexity and largest state, evaluated from zero states and from training states."""
     found = find_runs(results / "thesis-language-states.jsonl", STATES)
 
     def perplexity(start: str) -> Column:

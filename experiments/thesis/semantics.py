@@ -265,7 +265,7 @@ def sense_shares(space: WordSpace) -> dict[str, Any]:
 
 
 def settings(cell: Cell) -> dict[str, Any]:
-    """Return the settings of the counts."""
+    """Return the corpus and the counting options of a cell, which are stored with its result."""
     if isinstance(cell, TopicCell):
         return {"corpus": "wikitext-2 + reuters modapte", "min_count": MIN_COUNT, **TOPIC_OPTIONS}
     return {

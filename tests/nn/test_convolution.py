@@ -208,7 +208,7 @@ def test_layout_of_the_checkpoint():
         RealConvTranspose2d(40, 24, (3, 5)),
     ],
 )
-def test_initialisers_count_the_receptive_field(layer):
+def test_initializers_count_the_receptive_field(layer):
     # Numbers of the field: fan_in = 24 * 15, fan_out = 40 * 15.
     assert np.mean(np.abs(weight(layer)) ** 2) == pytest.approx(2.0 / (64 * 15), rel=0.05)
     assert not layer.bias.any()

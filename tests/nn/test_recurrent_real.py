@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The real recurrent layers are those of ``torch.nn``, with the masks and initialisers of their complex twins."""
+"""The real recurrent layers are those of ``torch.nn``, with the masks and initializers of their complex twins."""
 
 import numpy as np
 import pytest

@@ -31,7 +31,7 @@ DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 @dataclass
 class LiftArguments:
-    """Command line options of the lift."""
+    """Command line options of the conversion of a checkpoint to a complex model."""
 
     model: str = field(metadata={"help": "folder with config.json and safetensors, or a file .gguf"})
     output: str = field(metadata={"help": "folder of the complex model, for from_pretrained"})

@@ -1,3 +1,3 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of generated text and predictions, computed without a network."""
+"""Metrics of generated text and predictions, computed without internet access."""

@@ -254,20 +254,20 @@ class RealInputConv2d(ComplexConv2d):
 
 
 class RealConv1d(Initialized, nn.Conv1d):
-    """``nn.Conv1d`` with the initialiser of ``ComplexConv1d``: its real twin of the same width."""
+    """``nn.Conv1d`` with the initializer of ``ComplexConv1d``: its real twin of the same width."""
 
 
 class RealConv2d(Initialized, nn.Conv2d):
-    """``nn.Conv2d`` with the initialiser of ``ComplexConv2d``: its real twin of the same width."""
+    """``nn.Conv2d`` with the initializer of ``ComplexConv2d``: its real twin of the same width."""
 
 
 class RealConv3d(Initialized, nn.Conv3d):
-    """``nn.Conv3d`` with the initialiser of ``ComplexConv3d``: its real twin of the same width."""
+    """``nn.Conv3d`` with the initializer of ``ComplexConv3d``: its real twin of the same width."""
 
 
 class RealConvTranspose1d(Initialized, nn.ConvTranspose1d):
-    """``nn.ConvTranspose1d`` with the initialiser of ``ComplexConvTranspose1d``: its real twin."""
+    """``nn.ConvTranspose1d`` with the initializer of ``ComplexConvTranspose1d``: its real twin."""
 
 
 class RealConvTranspose2d(Initialized, nn.ConvTranspose2d):
-    """``nn.ConvTranspose2d`` with the initialiser of ``ComplexConvTranspose2d``: its real twin."""
+    """``nn.ConvTranspose2d`` with the initializer of ``ComplexConvTranspose2d``: its real twin."""

@@ -202,9 +202,10 @@ class ComplexOrderEmbedding(TableEmbedding):
     """z_j(pos) = r_j exp(i (omega_j pos + theta_j)) (ComplexOrder Eq. 5): ``[B, N]`` ids -> ``[B, N, 2d]`` halves.
 
     Tables: ``amplitude`` r ``[V, d]``, ``frequency`` omega ``[V, d]`` in rad per position, ``phase`` theta in rad.
-    Sharing (slides, Table 4) replaces a table by one row or one column: ``word`` r_{.,d} ``[1, d]`` for all tokens,
-    ``dimension`` r_{j,.} ``[V, 1]`` for all dimensions of a token. All tables except the amplitudes stay in float32
-    whatever the dtype of the model, so phases are exact to 1e-3 rad at position 1e6. The length is not limited.
+    Sharing (the authors' slides, Table 4) replaces a table by one row or one column: ``word`` r_{.,d} ``[1, d]`` for
+    all tokens, ``dimension`` r_{j,.} ``[V, 1]`` for all dimensions of a token. All tables except the amplitudes stay
+    in float32 whatever the dtype of the model, so phases are exact to 1e-3 rad at position 1e6. The length is not
+    limited.
 
     The embedding has ComplexOrder Property 1, z(pos + n) = z(pos) exp(i omega n), and Property 2, |z| <= r. A real
     network reads the halves as 2d real features.
@@ -221,7 +222,7 @@ class ComplexOrderEmbedding(TableEmbedding):
             ``none`` fixes |z_1| = 1 as the paper does.
         frequency_init: ``sinusoidal`` 10000^(-k/d) for every token (ComplexOrder App. A), ``normal`` N(0, 1) or
             ``uniform`` U(-pi, pi), the range of frequencies that integer positions distinguish.
-        frequency_scale: factor on these initial frequencies, >= 0; near 0 training starts from a bag of words. Our
+        frequency_scale: factor on these initial frequencies, >= 0; near 0 training starts as a bag-of-words model. Our
             addition.
         amplitude_std: standard deviation of the normal amplitudes.
 

@@ -1,8 +1,8 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Initialisers of complex and real weights.
+"""Initializers of complex and real weights.
 
-Initialisers take the parts of a weight: A and B of equal shape for a complex weight W = A + iB, one tensor for a real
+Initializers take the parts of a weight: A and B of equal shape for a complex weight W = A + iB, one tensor for a real
 weight. *Convention*: the variance of an element is E|w|^2 (mean zero), shared equally by its parts.
 
 Random values are drawn by ``torch.nn.init`` functions, called through the module, so that Transformers' guard against
@@ -87,7 +87,7 @@ INITIALIZERS: dict[str, Callable[..., None]] = {
 
 
 def initialize_(name: str, *parts: Tensor, gain: float = 1.0, **options: float) -> None:
-    """Fill a weight by the initialiser ``name``; raise ValueError for an unknown name."""
+    """Fill a weight by the initializer ``name``; raise ValueError for an unknown name."""
     check_choice("initializer", name, INITIALIZERS)
     INITIALIZERS[name](*parts, gain=gain, **options)
 
@@ -106,9 +106,9 @@ class Initialized(nn.Module):
         self.register_parameter("bias", None if size is None else nn.Parameter(torch.empty(size, **options)))
 
     def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
-        """Fill the weight by an initialiser (default Glorot, E|w|^2 = 2/(fan_in + fan_out)) and the bias by 0.
+        """Fill the weight by an initializer (default Glorot, E|w|^2 = 2/(fan_in + fan_out)) and the bias by 0.
 
-        ``options`` are passed to the initialiser (``std`` for ``normal``).
+        ``options`` are passed to the initializer (``std`` for ``normal``).
         """
         initialize_(initializer, *self.weight_parts(), **options)
         if self.bias is not None:

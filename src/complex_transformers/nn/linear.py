@@ -66,7 +66,7 @@ class ComplexLinear(Initialized):
         return (self.real.weight,) if self.imag is None else (self.real.weight, self.imag.weight)
 
     def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
-        """Fill W by an initialiser (default Glorot) and b by 0; ``share_parts`` scales A, since |w|^2 = 2 a^2."""
+        """Fill W by an initializer (default Glorot) and b by 0; ``share_parts`` scales A, since |w|^2 = 2 a^2."""
         if self.imag is None and initializer != "normal":  # `normal` states the standard deviation per part
             options["gain"] = math.sqrt(0.5)
         super().reset_parameters(initializer, **options)
@@ -138,7 +138,7 @@ def check_plain(layers: Iterable[nn.Module], action: str) -> None:
     """Raise if a layer has been replaced or hooked: its weight then does not define its output."""
     if not all(is_plain(layer) for layer in layers):
         raise ValueError(
-            f"sub-layers must have no hooks or replacements for {action}, got a changed one. Merge adapters first "
+            f"sub-layers must have no hooks or replacements for {action}, got at least one. Merge adapters first "
             "(merge_and_unload())."
         )
 

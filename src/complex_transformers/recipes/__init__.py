@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Training runs, command lines and data-set readers of the example scripts.
+"""Training runs, command lines and data set loaders of the example scripts.
 
 The public names are listed in ``__init__.pyi`` and loaded when they are first used.
 """

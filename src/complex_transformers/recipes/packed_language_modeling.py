@@ -32,7 +32,7 @@ __all__ = ["BlockDataArguments", "BlockRunArguments", "train_blocks"]
 
 @dataclass
 class BlockDataArguments(TextDataArguments):
-    """``TextDataArguments``, the block size, and whether the training split is streamed."""
+    """``TextDataArguments`` with block size and streaming of the training split."""
 
     default_tokenizer: ClassVar[str] = "bpe"
 

@@ -141,7 +141,7 @@ class SpeechModelArguments(_NetworkArguments):
 
 @dataclass
 class DecoderArguments:
-    """CTC or decoder of a speech recognizer.
+    """The choice between CTC and a decoder for a speech recognizer.
 
     Args:
         decoder_layers: 0 for CTC (Graves et al. 2006), more for an autoregressive decoder.

@@ -70,7 +70,7 @@ class TextDataArguments(arguments_of(load_plain_text, without=("keep_linebreaks"
 
 @dataclass
 class StreamDataArguments(TextDataArguments):
-    """``TextDataArguments``, and the segments of the stream."""
+    """``TextDataArguments`` with the segment lengths of the stream."""
 
     max_train_tokens: int | None = field(default=None, metadata={"help": "use only the first training tokens"})
     segment_length: int = field(default=128, metadata={"help": "tokens per lane and step"})
@@ -120,7 +120,7 @@ def make_stream(texts: Iterable[str], tokenizer: PreTrainedTokenizerFast, name: 
 
 
 def make_prompts(data_args: TextDataArguments, tokenizer: PreTrainedTokenizerFast) -> dict[str, Tensor]:
-    """Return the tokens ``[1, T]`` of each prompt, before training, so that unknown symbols are found early."""
+    """Encode each prompt to ``[1, T]``; done before training, so that unknown symbols raise early."""
     with named("--prompt"):
         return {
             prompt: encode_stream([prompt], tokenizer, add_special_tokens=False).long()[None]
@@ -129,7 +129,10 @@ def make_prompts(data_args: TextDataArguments, tokenizer: PreTrainedTokenizerFas
 
 
 class StreamRun(Run):
-    """A run on streams; ``characters`` per split unless a token is a character."""
+    """A run of a language model on streams.
+
+    ``characters`` are the characters of each split, for bits per character; empty if each token is a character.
+    """
 
     trainer_class = ComplexStreamTrainer
     figures = ("loss", "perplexity", "not_a_perplexity", "bits_per_token")

@@ -67,7 +67,7 @@ class LinearStart(TrainerCallback, ExportableState):
             self.normalization, config.attention_normalization = config.attention_normalization, "linear"
         elif self.is_linear and self.normalization is None:
             raise ValueError(
-                "attention_normalization must be the final one before LinearStart, got 'linear'. Set 'softmax'."
+                "attention_normalization must not be 'linear' with LinearStart, got 'linear'. Set 'softmax'."
             )
 
     def after_evaluation(self, config: PreTrainedConfig, loss: float, epoch: float) -> None:

@@ -50,7 +50,7 @@ class ComplexStreamTrainer(ComplexTrainer):
             raise ValueError(f"n_gpu must be 1 per process, got {self.args.n_gpu}. Start the script with torchrun.")
         if self.label_smoother is not None or self.compute_loss_func is not None:
             raise ValueError(
-                "label_smoothing_factor must be 0 and compute_loss_func None, as labels are not shifted, got "
+                "label_smoothing_factor must be 0 and compute_loss_func None for a stream, got "
                 f"{self.args.label_smoothing_factor} and {self.compute_loss_func}"
             )
         self.model.new_memory(mem_len=eval_mem_len)  # raises before training if it does not fit
@@ -144,7 +144,7 @@ class ComplexStreamTrainer(ComplexTrainer):
         if checkpoint is None:
             return
         if self.args.ignore_data_skip:
-            raise ValueError("ignore_data_skip must be False to resume, got True. The memory needs the next segment.")
+            raise ValueError("ignore_data_skip must be False to resume a stream, got True. Leave it out.")
         state = load_file(Path(checkpoint) / self._memory_file)
         self.memory = memory = self.model.new_memory(for_training=True)
         memory.load_state_dict({name: value.to(self.args.device) for name, value in state.items()})

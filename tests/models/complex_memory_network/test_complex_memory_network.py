@@ -256,7 +256,7 @@ def test_a_linear_start_resumes_a_network_that_was_saved_linear():
     list(trained(again, (2.0, 1.0), config, state))
     assert config.attention_normalization == "probability_amplitude"
     with pytest.raises(
-        ValueError, match="attention_normalization must be the final one before LinearStart, got 'linear'"
+        ValueError, match="attention_normalization must not be 'linear' with LinearStart, got 'linear'"
     ):
         begun(LinearStart(), first)
 

@@ -67,7 +67,7 @@ def _empty(x: Tensor) -> Tensor:
 
 
 class KernelProduct(torch.autograd.Function):
-    """(a + ib)(c + id), ``y`` broadcast to ``x``: ``[..., 2d], [..., 2d] -> [..., 2d]``."""
+    """Product (a + ib)(c + id), ``y`` broadcast to ``x``: ``[..., 2d], [..., 2d] -> [..., 2d]``."""
 
     @staticmethod
     def forward(x: Tensor, y: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ class KernelDropout(torch.autograd.Function):
 
 
 class KernelModulus(torch.autograd.Function):
-    """|z|, ``[..., 2d] -> [..., d]``, with gradient z / |z|, which is 0 at z = 0; large values saturate."""
+    """Modulus |z|, ``[..., 2d] -> [..., d]``, with gradient z / |z|, which is 0 at z = 0; large values saturate."""
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:

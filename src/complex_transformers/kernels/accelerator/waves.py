@@ -116,7 +116,7 @@ class _Call:
 
 
 class KernelWaves(torch.autograd.Function):
-    """The embedding ``[B, N, 2d]``; gradients of the tables accumulate in float32 whatever their dtype."""
+    """ComplexOrder embedding ``[B, N, 2d]``; gradients of the tables accumulate in float32 whatever their dtype."""
 
     @staticmethod
     def forward(

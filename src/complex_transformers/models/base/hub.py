@@ -85,7 +85,7 @@ class ProcessorHubMixin(HubMixin):
         return {**super().to_dict(), **shim}  # type: ignore[misc]
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], push_to_hub: bool = False, **kwargs: Any) -> Any:
-        """Save the files of Transformers and the shim."""
+        """Save as Transformers does, and write the shim for ``trust_remote_code``."""
         files = super().save_pretrained(save_directory, **({} if push_to_hub else kwargs))  # type: ignore[misc]
         _write_processor_shim(save_directory, type(self))
         if push_to_hub:  # Transformers would upload before the shim is written

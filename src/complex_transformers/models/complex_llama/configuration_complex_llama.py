@@ -217,7 +217,7 @@ class ComplexLlamaConfig(TextConfig):
         if "sliding_attention" in self.layer_types and self.sliding_window is None:
             raise ValueError("sliding_window must be positive for layer_types with 'sliding_attention', got None.")
         if (rotates := self.no_rope_layers) is not None and len(rotates) < self.num_hidden_layers:
-            raise ValueError(f"no_rope_layers must have {self.num_hidden_layers} entries, got {rotates}.")
+            raise ValueError(f"no_rope_layers must have at least {self.num_hidden_layers} entries, got {rotates}.")
 
     def rope_parameters_of(self, layer_type: str) -> dict[str, Any]:
         """Return the rotary parameters of the layers of one type."""

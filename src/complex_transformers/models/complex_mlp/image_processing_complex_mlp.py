@@ -32,7 +32,9 @@ def as_bytes(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I;16"):
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.mode in ("I", "F"):
-        raise ValueError(f"image must have a mode of known range, got mode {image.mode!r}. Scale it to mode 'L'.")
+        raise ValueError(
+            f"image must not have mode I or F, got mode {image.mode!r}. Scale it to 0..255 and convert it to 'L'."
+        )
     return image.convert("RGB")
 
 

@@ -40,7 +40,7 @@ class ComplexTextGCNPreTrainedModel(ClassicPreTrainedModel):
 
 
 class ComplexTextGCNModel(ClassicTextModel, ComplexTextGCNPreTrainedModel):
-    """Graph convolutions over the tokens of a text, and the mean of their features (slides, "PE in GCN").
+    """Graph convolutions over the tokens of a text, and the mean of their features (authors' slides, "PE in GCN").
 
     ``last_hidden_state [B, N, intermediate_size]`` and ``pooler_output [B, intermediate_size]`` are halves.
     """
@@ -81,7 +81,7 @@ class ComplexTextGCNModel(ClassicTextModel, ComplexTextGCNPreTrainedModel):
 
 
 class ComplexTextGCNForSequenceClassification(SequenceClassifier, ComplexTextGCNPreTrainedModel):
-    """Graph-convolutional network with a text classification head (slides, "PE in GCN")."""
+    """Graph-convolutional network with a text classification head (authors' slides, "PE in GCN")."""
 
     model_class = ComplexTextGCNModel
 

@@ -138,7 +138,9 @@ class SynCoNMTConfig(ComplexConfig):
                 raise ValueError(f"{name} must be positive or None, got {size}.")
         parts = (2 if self.number_field == "complex" else 1) * (2 if self.bidirectional else 1)
         if self.hidden_size % parts:
-            raise ValueError(f"hidden_size must be a multiple of {parts} (halves, directions), got {self.hidden_size}")
+            raise ValueError(
+                f"hidden_size must be a multiple of {parts} (halves x directions), got {self.hidden_size}"
+            )
 
     def validate_names(self) -> None:
         """Validate named choices and their combination with the number field."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent layers of the real field: ``torch.nn`` layers with masks and the initialisers of the complex layers."""
+"""Recurrent layers of the real field: ``torch.nn`` layers with masks and the initializers of the complex layers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TORCH_ACTIVATIONS = {"rnn": {**_TANH, "split_relu": "relu"}, "lstm": _TANH, "gr
 
 
 class _RealRecurrent(Stepwise):
-    """A ``torch.nn`` layer with the signature, masks and initialisers of its complex counterpart.
+    """A ``torch.nn`` layer with the signature, masks and initializers of its complex counterpart.
 
     State activations that torch does not support run step by step.
     """

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class DataArguments:
-    """The folder, and one of its tasks."""
+    """The data: the folder of the Babble corpus, and one of its tasks."""
 
     folder: str = field(metadata={"help": "folder of the data set"})
     task: int = field(default=1, metadata={"help": "; ".join(f"{n}: {name}" for n, name in BABBLE_TASKS.items())})

@@ -30,7 +30,7 @@ from ..saved_models import load_model
 
 @dataclass
 class Arguments:
-    """The model and the file it is scored on."""
+    """Command line options: the model and the file it is scored on."""
 
     model: str = field(metadata={"help": "folder or name on the Hub"})
     eval_file: str = field(metadata={"help": "a UTF-8 text, or a table: see above"})

@@ -121,7 +121,7 @@ def same_tokens(model: PreTrainedModel, folder: Path, batch: dict[str, Tensor]) 
 
 
 def main() -> dict[str, Any]:
-    """Export, compare, quantize and time."""
+    """Export a model to ONNX, compare its outputs, quantize it and measure its speed."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
     limit_progress_bars()
     torch.set_num_threads(args.threads)

@@ -26,7 +26,7 @@ TEST, VALIDATION = range(5), range(5, 10)  # indices of recordings
 
 @dataclass
 class Arguments:
-    """Archive, output folder and split."""
+    """Command line options: archive, output folder and split."""
 
     archive: str | None = field(
         default=None, metadata={"help": "a tar archive; default: $COMPLEX_TRANSFORMERS_DATA/speech/fsdd.tar.gz"}

@@ -203,7 +203,7 @@ def shares_by_kind(model: PreTrainedModel) -> dict[str, float]:
 
 
 def main() -> dict[str, Any]:
-    """Lift, save, load and compare; quantize, save, load and compare."""
+    """Lift and quantize a checkpoint; compare each saved network with the original."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
     limit_progress_bars()
     source, output = Path(args.model), Path(args.output_dir)

@@ -36,7 +36,7 @@ PARSERS = "parsers.json"  # parsers and their relations, for the processor
 
 @dataclass
 class Arguments(arguments_of(load_parallel_dataset, load_parallel_conllu)):
-    """Data and parsers; the files are texts, or two CoNLL-U files each."""
+    """Command line options: data and parsers; the files are texts, or two CoNLL-U files each."""
 
     source_parser: str | None = field(default=None, metadata={"help": "a spaCy pipeline: its folder, or its name"})
     target_parser: str | None = None

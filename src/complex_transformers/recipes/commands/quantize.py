@@ -25,7 +25,7 @@ from ..saved_models import load_model
 
 @dataclass
 class Arguments:
-    """The model, and how it is quantized."""
+    """Command line options: the model, and how it is quantized."""
 
     model: str = field(metadata={"help": "folder or name on the Hub of a complex model"})
     output: str = field(metadata={"help": "folder of the quantized model"})

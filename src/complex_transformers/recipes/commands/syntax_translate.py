@@ -26,7 +26,7 @@ FORMATS = ("text", "relations", "json")
 
 @dataclass
 class Arguments:
-    """Model, files, output format and search."""
+    """Command line options: model, files, output format and beam search."""
 
     model: str = field(metadata={"help": "folder or name on the Hub, as run syntax-translation saves it"})
     input_file: str | None = field(

@@ -79,7 +79,7 @@ width = {width}
 
 @dataclass
 class Arguments:
-    """Data, network and training."""
+    """Command line options: data, network and training."""
 
     language: str = field(metadata={"help": "language of spaCy's tokenizer: en, de, zh, ..., or xx for any"})
     train_file: list[str] = field(metadata={"help": "CoNLL-U, also .gz; several are concatenated"})

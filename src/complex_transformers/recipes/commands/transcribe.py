@@ -155,7 +155,7 @@ def line_of(record: dict[str, Any], format_: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Transcribe, report, and return the exit code."""
+    """Transcribe recordings, report failed ones, and return the exit code."""
     args = parse(arguments)
     limit_progress_bars()
     transcribe = Transcriber(args)

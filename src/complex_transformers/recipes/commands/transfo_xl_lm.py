@@ -47,7 +47,7 @@ class ModelArguments(arguments_of(ComplexTransfoXLConfig, without=("classifier_d
 
 @dataclass
 class DataArguments(StreamDataArguments):
-    """``StreamDataArguments``, and the memory length in evaluation."""
+    """``StreamDataArguments`` with the memory length in evaluation."""
 
     eval_mem_len: int | None = field(default=None, metadata={"help": "memory length in evaluation; default: mem_len"})
 

@@ -27,7 +27,7 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 @dataclass
 class Arguments:
-    """Model, files and search."""
+    """Command line options: model, files and beam search."""
 
     model: str = field(metadata={"help": "folder or name on the Hub, as run translation saves it"})
     input_file: str | None = field(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ModelArguments(arguments_of(ComplexSeq2SeqConfig)):
-    """The fields of the configuration."""
+    """The network: fields of its configuration."""
 
     model_type: str | None = field(
         default=None, metadata={"help": "any encoder-decoder Transformers knows; default: complex_seq2seq"}
