@@ -86,7 +86,7 @@ def gate(real, imag, first, second, GATE: tl.constexpr):
 
 @triton.jit
 def gate_gradient(real, imag, first, second, value, value_imag, grad, grad_imag, GATE: tl.constexpr):
-    """Return the gradients of both parts of a pre-activation and of both parameters, from those of the gate."""
+    """Return the gradients of both parts of a pre-activation and of both parameters from the gate's gradient."""
     slope = value * (1.0 - value) * grad
     zero = tl.zeros([real.shape[0]], tl.float32)
     of_first, of_second = zero, zero
