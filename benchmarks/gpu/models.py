@@ -155,7 +155,7 @@ def _training(setting: Setting, make: Callable[[], nn.Module], compiled: bool) -
 
 
 def _contestants(setting: Setting, made: Models, step: Callable[..., Step], compiled: bool) -> dict[str, Contestant]:
-    """Return a contestant for each model, which is built when its turn comes."""
+    """Return a contestant for each model, which is built when it is measured."""
     torch._dynamo.reset()
     return {name: Contestant(partial(step, setting, make, compiled)) for name, make in made.items()}
 

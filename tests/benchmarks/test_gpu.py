@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from benchmarks.gpu import layers
 from benchmarks.gpu.__main__ import CASES, MODELS, main
 from benchmarks.gpu.contest import FULL, TINY, Size
-from benchmarks.gpu.layers import dense
 from benchmarks.gpu.models import TWIN
 from benchmarks.reporting import read_lines
 from experiments.tables.cases import gpu_table, gpu_tables
@@ -101,12 +102,28 @@ def test_chosen_sizes(tmp_path: Path) -> None:
 def test_rows_are_reported_as_they_are_measured_and_not_measured_again() -> None:
     found: list[Any] = []
     setting = replace(TINY, compiled=(False,), report=found.append)
-    whole = dense(setting, 2)
+    whole = layers.dense(setting, 2)
     assert [row["group"] for row in whole.rows] == [f"{SIZE}, float16", f"{SIZE}, float32"]
     assert [row for outcome in found for row in outcome.rows] == whole.rows
     assert len(found) == 2
-    rest = dense(replace(setting, skipped={f"{SIZE}, float16"}), 2)
+    rest = layers.dense(replace(setting, skipped={f"{SIZE}, float16"}), 2)
     assert [row["group"] for row in rest.rows] == [f"{SIZE}, float32"]
+
+
+def test_other_libraries_run_the_same_sizes_in_complex64(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    class Layer(torch.nn.Linear):
+        def __init__(self, features: int, heads: int, feed_forward: int, dropout: float) -> None:
+            super().__init__(features, features, dtype=torch.complex64)
+            made.append((features, heads, feed_forward))
+
+    monkeypatch.setattr(layers, "PEERS", {"other": ("json", {}, "")})
+    monkeypatch.setattr(layers.importlib, "import_module", lambda name: SimpleNamespace(TransformerEncoderLayer=Layer))
+    sizes = (Size(1, 4, 128), Size(2, 3, 256))
+    whole = layers.peers(replace(TINY, sizes=sizes), 2)
+    assert [row["group"] for row in whole.rows] == [str(size) for size in sizes]
+    assert made == [(64, 2, 256), (128, 4, 512)]
 
 
 def marked(cases: Iterable[str], quick: Iterable[str]) -> list[Any]:
