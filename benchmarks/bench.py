@@ -42,10 +42,10 @@ from benchmarks.cases import (
     transfo_xl,
     translation,
 )
-from benchmarks.race import THREADS, Case
+from benchmarks.race import THREADS, Case, Outcome
 from benchmarks.reporting import DOCS, RESULTS, add_line, machine_facts
 
-__all__ = ["BENCH", "CASES", "measure", "missed", "verdict"]
+__all__ = ["BENCH", "CASES", "line_of", "measure", "missed", "verdict"]
 
 BENCH = RESULTS / "bench.jsonl"
 DECISIONS = DOCS / "decisions"
@@ -80,12 +80,16 @@ def measure(name: str, case: Case, rounds: int) -> dict[str, Any]:
     print(f"{name} ({rounds} rounds)", flush=True)
     torch.manual_seed(0)
     start = time.perf_counter()
-    outcome = case.run(rounds)
+    return line_of(name, case, rounds, case.run(rounds), time.perf_counter() - start)
+
+
+def line_of(name: str, case: Case, rounds: int, outcome: Outcome, seconds: float) -> dict[str, Any]:
+    """Return the line of a result file for the outcome of a case."""
     return {
         "row": name,
         "what": getattr(case.run, "func", case.run).__doc__,
         "rounds": rounds,
-        "seconds": round(time.perf_counter() - start),
+        "seconds": round(seconds),
         "notes": outcome.notes,
         "rows": outcome.rows,
         "machine": machine_facts(*case.packages),

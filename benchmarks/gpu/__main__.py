@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time and peak memory of training steps on a GPU: ``make bench-gpu``.
 
-    python -m benchmarks.gpu [--case attention --case dense ...] [--lengths 128 1024 ...] [--rounds N] [--results FILE]
+    python -m benchmarks.gpu [--case attention ...] [--sizes 16x1024x1024 ...] [--rounds N] [--results FILE]
     python -m benchmarks.gpu --tiny     # the same code at toy sizes on the CPU, without meaningful times
 
-bfloat16 and float32, eager and compiled, forward + backward without dropout. A case is a line of
+bfloat16 and float32, eager and compiled, forward + backward without dropout. A size is the number of sequences, their
+length and the stored width; it applies to the cases of layers. A case is a line of
 ``experiments/results/bench-gpu.jsonl``, from which ``python -m experiments.tables docs/benchmarks-gpu.md`` writes its
 table. With ``TRITON_INTERPRET=1`` a tiny run uses Triton's interpreter. Contestants that run out of memory
 are left out with a note. A ratio is ours / theirs: below 1, ours is faster (smaller).
@@ -24,7 +25,7 @@ import torch
 
 from benchmarks.bench import measure, missed, verdict
 from benchmarks.gpu import layers, models, networks
-from benchmarks.gpu.contest import FULL, TINY, Setting
+from benchmarks.gpu.contest import FULL, TINY, Setting, Size
 from benchmarks.race import THREADS, Case, Outcome
 from benchmarks.reporting import RESULTS, add_line
 from complex_transformers.kernels.accelerator import switch
@@ -53,6 +54,7 @@ CASES: dict[str, Callable[[Setting, int], Outcome]] = {
     **{f"models-{name}": partial(models.models, family=family) for name, family in MODELS.items()},
     "generation": models.generation,
 }
+DEFAULT = " ".join(f"{s.sequences}x{s.length}x{s.width}" for s in FULL.sizes)
 PACKAGES = {"peers": ("complextorch", "torchcvnn")}
 
 
@@ -60,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", action="append", choices=list(CASES), help="one or more (default: all)")
-    parser.add_argument("--lengths", type=int, nargs="+", help="tokens of the layers (default: 128 to 16384)")
+    parser.add_argument("--sizes", type=size, nargs="+", help=f"sizes of the layers (default: {DEFAULT})")
     parser.add_argument("--rounds", type=int, help=f"rounds of every case, at least 2 (default: {ROUNDS})")
     parser.add_argument("--results", type=Path, default=GPU, help="file of JSON lines")
     parser.add_argument("--tiny", action="store_true", help="toy sizes on the CPU; needs --results")
@@ -72,8 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not args.tiny and not torch.cuda.is_available():
         parser.error("PyTorch sees no GPU: run on a machine that has one, or try the code with --tiny")
     setting = TINY if args.tiny else FULL
-    if args.lengths:
-        setting = replace(setting, lengths=tuple(args.lengths))
+    if args.sizes:
+        setting = replace(setting, sizes=tuple(args.sizes))
     rounds = args.rounds or (2 if args.tiny else ROUNDS)
     devices, threads = switch.DEVICES, torch.get_num_threads()
     if args.tiny and os.environ.get("TRITON_INTERPRET") == "1":
@@ -92,6 +94,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         switch.DEVICES = devices
         torch.set_num_threads(threads)
     print(verdict(misses))
+
+
+def size(text: str) -> Size:
+    """Parse a size of the command line."""
+    try:
+        return Size.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def gpu_facts() -> dict[str, str]:

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -22,6 +23,7 @@ __all__ = [
     "Contestant",
     "Mode",
     "Setting",
+    "Size",
     "against",
     "compete",
     "layer",
@@ -31,31 +33,75 @@ __all__ = [
 ]
 
 PEAK = ", peak"  # suffix of the group of a memory row
+HEAD = 64  # stored width of an attention head
+FILLING = 1024  # tokens per step below which a GPU waits for kernel launches
+
+
+@dataclass(frozen=True)
+class Size:
+    """Number and length of the sequences of a training step, and the stored width of the layer."""
+
+    sequences: int
+    length: int
+    width: int
+
+    @classmethod
+    def parse(cls, text: str) -> Size:
+        """Return the size written as ``SEQUENCESxLENGTHxWIDTH``, for example ``16x1024x1024``."""
+        if not re.fullmatch(r"[0-9]+x[0-9]+x[0-9]+", text):
+            raise ValueError(f"size must be SEQUENCESxLENGTHxWIDTH, got {text}. Example: 16x1024x1024.")
+        size = cls(*map(int, text.split("x")))
+        if not size.tokens or not size.width or size.width % (2 * HEAD):
+            raise ValueError(f"size must have positive numbers and a width divisible by {2 * HEAD}, got {text}.")
+        return size
+
+    @property
+    def tokens(self) -> int:
+        """Tokens per training step."""
+        return self.sequences * self.length
+
+    @property
+    def heads(self) -> int:
+        """Number of attention heads; an even number, because decoders have half as many key/value heads."""
+        return max(2, self.width // HEAD)
+
+    def __str__(self) -> str:
+        bound = "" if self.tokens >= FILLING else ", launch-bound"
+        return (
+            f"{self.sequences} x {self.length:,} tokens, width {self.width:,} ({self.tokens:,} tokens per step{bound})"
+        )
+
+
+def ignore(_: Outcome) -> None:
+    """Do nothing with the rows of a finished comparison."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Device, sizes and rounds of all cases."""
+    """Device and sizes of all cases, and what happens to rows as soon as they are measured."""
 
     device: str
-    lengths: tuple[int, ...]
+    sizes: tuple[Size, ...]  # of layers
     long: int  # length at which attention has a limit
     dtypes: tuple[torch.dtype, ...]
-    heads: int
-    head_width: int
     backend: str
     is_tiny: bool = False
     compiled: tuple[bool, ...] = (False, True)
-
-    @property
-    def width(self) -> int:
-        """The stored width of a layer."""
-        return self.heads * self.head_width
+    skipped: Collection[str] = ()  # groups measured before
+    report: Callable[[Outcome], None] = ignore  # called with the rows of each group
 
 
-FULL = Setting("cuda", (128, 512, 2048, 8192, 16384), 8192, (torch.bfloat16, torch.float32), 8, 64, "inductor")
+SIZES = (
+    Size(1, 128, 512),
+    Size(1, 1024, 1024),
+    Size(1, 8192, 1024),
+    Size(4, 2048, 2048),
+    Size(16, 1024, 1024),
+    Size(16, 1024, 2048),
+)
+FULL = Setting("cuda", SIZES, 8192, (torch.bfloat16, torch.float32), "inductor")
 # Triton's interpreter cannot multiply bfloat16, so float16 is the half precision here.
-TINY = Setting("cpu", (8,), 8, (torch.float16, torch.float32), 2, 4, "eager", is_tiny=True)
+TINY = Setting("cpu", (Size(2, 8, 8),), 8, (torch.float16, torch.float32), "eager", is_tiny=True)
 
 
 @dataclass(frozen=True)
@@ -158,8 +204,11 @@ def compete(
 ) -> Outcome:
     """Measure milliseconds and peak memory of contestants; those that run out of memory are noted.
 
-    If a comparison of times has a limit, the comparison of peak memory has ``peak_bar``.
+    If a comparison of times has a limit, the comparison of peak memory has ``peak_bar``. A group of
+    ``setting.skipped`` is not measured again.
     """
+    if group in setting.skipped:
+        return Outcome([])
     steps, notes = {}, []
     for name, contestant in contestants.items():
         try:
@@ -176,7 +225,9 @@ def compete(
         for c in comparisons:
             limit = Comparison(c.ours, c.reference, None if c.bar is None else peak_bar)
             rows.append(row(f"{group}{PEAK}", limit, peaks[c.ours], peaks[c.reference], "MiB"))
-    return Outcome(rows, notes)
+    found = Outcome(rows, notes)
+    setting.report(found)
+    return found
 
 
 def _reason(error: RuntimeError) -> str:

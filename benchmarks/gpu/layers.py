@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layers on one sequence of each length."""
+"""Layers at each size of a training step."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +18,7 @@ from transformers.models.bert.modeling_bert import BertLayer
 
 from benchmarks.cases.embedding import REAL as WORDS, tables
 from benchmarks.cases.peers import PEERS
-from benchmarks.gpu.contest import Contestant, Mode, Setting, against, compete, layer, modes
+from benchmarks.gpu.contest import Contestant, Mode, Setting, Size, against, compete, layer, modes
 from benchmarks.race import Comparison, Outcome
 from benchmarks.timing import training_step
 from complex_transformers import ComplexLlamaConfig, ComplexLlamaModel, ComplexOrderConfig, ComplexOrderModel
@@ -39,22 +40,22 @@ Calls = Mapping[str, nn.Module | Callable[[Tensor], Tensor]]
 def _run(
     setting: Setting,
     rounds: int,
-    calls: Callable[[], Calls],
-    comparisons: Callable[[Mode, int], Sequence[Comparison]],
-    text: Callable[[int, torch.dtype], Tensor],
+    calls: Callable[[Size], Calls],
+    comparisons: Callable[[Mode, Size], Sequence[Comparison]],
+    inputs: Callable[[Size, torch.dtype], Tensor],
     peak_bar: float | None = None,
 ) -> Outcome:
-    """Run ``compete`` on a sequence of every length in every mode; names that end in "no kernel" disable kernels."""
+    """Run ``compete`` at every size in every mode; names that end in "no kernel" disable kernels."""
     whole = Outcome([])
-    for length in setting.lengths:
+    for size in setting.sizes:
         for mode in modes(setting):
-            x = text(length, mode.dtype)
+            x = inputs(size, mode.dtype)
             contestants = {
                 name: layer(setting, mode, call, x, kernels=not name.endswith("no kernel"))
-                for name, call in calls().items()
+                for name, call in calls(size).items()
             }
-            group = f"{length} tokens, {mode.name}"
-            _add(whole, compete(setting, group, contestants, comparisons(mode, length), rounds, peak_bar))
+            group = f"{size}, {mode.name}"
+            _add(whole, compete(setting, group, contestants, comparisons(mode, size), rounds, peak_bar))
     return whole
 
 
@@ -63,12 +64,17 @@ def _add(whole: Outcome, found: Outcome) -> None:
     whole.notes += found.notes
 
 
-def _numbers(setting: Setting, width: int) -> Callable[[int, torch.dtype], Tensor]:
-    return lambda length, dtype: torch.randn(1, length, width, device=setting.device, dtype=dtype)
+def _random(setting: Setting, parts: int = 1) -> Callable[[Size, torch.dtype], Tensor]:
+    """Return a function that makes random inputs of ``parts`` times the width."""
+
+    def inputs(size: Size, dtype: torch.dtype) -> Tensor:
+        return torch.randn(size.sequences, size.length, parts * size.width, device=setting.device, dtype=dtype)
+
+    return inputs
 
 
 def _attend(heads: int, score: str | None, x: Tensor) -> Tensor:
-    """Compute attention of queries, keys and values ``[1, N, 3 H 2 d]``; without a score, PyTorch's on the halves."""
+    """Compute attention of queries, keys and values ``[B, N, 3 H 2 d]``; without a score, PyTorch's on the halves."""
     parts = x.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
     if score is None:
         return F.scaled_dot_product_attention(*parts).transpose(1, 2)
@@ -76,45 +82,44 @@ def _attend(heads: int, score: str | None, x: Tensor) -> Tensor:
 
 
 def attention(setting: Setting, rounds: int) -> Outcome:
-    """Attention (8 heads of stored width 64) by each score against PyTorch's on the same halves."""
-    attend = partial(partial, _attend, setting.heads)
-    calls: Calls = {
-        FUSED: attend(None),
-        **{f"score {score}": attend(score) for score in ATTENTION_SCORES},
-        "score modulus, no kernel": attend("modulus"),
-    }
+    """Attention (heads of stored width 64) by each score against PyTorch's on the same halves."""
+    scores: dict[str, str | None] = {FUSED: None, **{f"score {score}": score for score in ATTENTION_SCORES}}
+    scores["score modulus, no kernel"] = "modulus"
 
-    def comparisons(mode: Mode, length: int) -> list[Comparison]:
-        return against(FUSED, list(calls), {"score modulus": MODULUS_BAR} if length == setting.long else None)
+    def calls(size: Size) -> Calls:
+        return {name: partial(_attend, size.heads, score) for name, score in scores.items()}
 
-    return _run(setting, rounds, lambda: calls, comparisons, _numbers(setting, 3 * setting.width), MODULUS_PEAK_BAR)
+    def comparisons(mode: Mode, size: Size) -> list[Comparison]:
+        return against(FUSED, list(scores), {"score modulus": MODULUS_BAR} if size.length == setting.long else None)
+
+    return _run(setting, rounds, calls, comparisons, _random(setting, 3), MODULUS_PEAK_BAR)
+
+
+def _encoder_shape(size: Size) -> dict[str, Any]:
+    shape = {"hidden_size": size.width, "intermediate_size": 4 * size.width, "num_attention_heads": size.heads}
+    return {**shape, **NO_DROPOUT}
+
+
+def _encoder(size: Size, **fields: str) -> nn.Module:
+    config = ComplexOrderConfig(vocab_size=8, attn_implementation="sdpa", **_encoder_shape(size), **fields)
+    return ComplexOrderModel(config).layers[0]
 
 
 def encoder(setting: Setting, rounds: int) -> Outcome:
-    """An encoder layer (hidden 512, feed-forward 2048, 8 heads) against Transformers' BertLayer and its real twin."""
-    sizes = {
-        "hidden_size": setting.width,
-        "intermediate_size": 4 * setting.width,
-        "num_attention_heads": setting.heads,
-        **NO_DROPOUT,
-    }
+    """An encoder layer (feed-forward 4 times the width) against Transformers' BertLayer and its real twin."""
     scores = [f"score {score}" for score in ATTENTION_SCORES]
 
-    def ours(**fields: str) -> nn.Module:
-        config = ComplexOrderConfig(vocab_size=8, attn_implementation="sdpa", **sizes, **fields)
-        return ComplexOrderModel(config).layers[0]
-
-    def calls() -> Calls:
-        config = BertConfig(**sizes)
+    def calls(size: Size) -> Calls:
+        config = BertConfig(**_encoder_shape(size))
         config._attn_implementation = "sdpa"
-        layers = {"BertLayer": BertLayer(config), "real twin": ours(number_field="real")}
-        return layers | {f"score {score}": ours(attention_score=score) for score in ATTENTION_SCORES}
+        layers = {"BertLayer": BertLayer(config), "real twin": _encoder(size, number_field="real")}
+        return layers | {f"score {score}": _encoder(size, attention_score=score) for score in ATTENTION_SCORES}
 
-    def comparisons(mode: Mode, length: int) -> list[Comparison]:
+    def comparisons(mode: Mode, size: Size) -> list[Comparison]:
         bars = ENCODER_BARS if mode.is_half else None
         return [*against("BertLayer", ["real twin", *scores]), *against("real twin", scores, bars)]
 
-    return _run(setting, rounds, calls, comparisons, _numbers(setting, setting.width))
+    return _run(setting, rounds, calls, comparisons, _random(setting))
 
 
 class _Decoder(nn.Module):
@@ -130,78 +135,78 @@ class _Decoder(nn.Module):
 
 
 def decoder(setting: Setting, rounds: int) -> Outcome:
-    """A decoder layer (hidden 512, feed-forward 2048, 8 heads, 4 key/value heads) against LlamaModel of one layer."""
-    sizes = {
-        "vocab_size": 8,
-        "hidden_size": setting.width,
-        "intermediate_size": 4 * setting.width,
-        "num_hidden_layers": 1,
-        "num_attention_heads": setting.heads,
-        "num_key_value_heads": setting.heads // 2,
-        "pad_token_id": None,
-    }
+    """A decoder layer (feed-forward 4 times the width, half as many key/value heads) against LlamaModel's."""
     ours = {f"score {score}": {"attention_score": score} for score in ("real", "modulus")}
     ours["real twin"] = {"number_field": "real"}
 
-    def calls() -> Calls:
-        models = {name: ComplexLlamaModel(ComplexLlamaConfig(**sizes, **fields)) for name, fields in ours.items()}
-        models["Llama"] = LlamaModel(LlamaConfig(**sizes))
+    def calls(size: Size) -> Calls:
+        shape: dict[str, Any] = {
+            "vocab_size": 8,
+            "hidden_size": size.width,
+            "intermediate_size": 4 * size.width,
+            "num_hidden_layers": 1,
+            "num_attention_heads": size.heads,
+            "num_key_value_heads": size.heads // 2,
+            "pad_token_id": None,
+        }
+        models = {name: ComplexLlamaModel(ComplexLlamaConfig(**shape, **fields)) for name, fields in ours.items()}
+        models["Llama"] = LlamaModel(LlamaConfig(**shape))
         return {name: _Decoder(model) for name, model in models.items()}
 
-    return _run(
-        setting, rounds, calls, lambda mode, length: against("Llama", list(ours)), _numbers(setting, setting.width)
-    )
+    return _run(setting, rounds, calls, lambda mode, size: against("Llama", list(ours)), _random(setting))
 
 
 def dense(setting: Setting, rounds: int) -> Outcome:
-    """A dense layer (stored width 1024) against nn.Linear of the same stored width."""
-    width = 2 * setting.width
+    """A dense layer against nn.Linear of the same stored width."""
 
-    def calls() -> Calls:
+    def calls(size: Size) -> Calls:
+        width = size.width
         return {"nn.Linear": nn.Linear(width, width), "ComplexLinear": ComplexLinear(width, width)}
 
     comparisons = against("nn.Linear", ["ComplexLinear"])
-    return _run(setting, rounds, calls, lambda mode, length: comparisons, _numbers(setting, width))
+    return _run(setting, rounds, calls, lambda mode, size: comparisons, _random(setting))
 
 
 def embedding(setting: Setting, rounds: int) -> Outcome:
-    """ComplexOrderEmbedding of 30,000 tokens and width 512 against nn.Embedding of the same size."""
+    """ComplexOrderEmbedding of 30,000 tokens against nn.Embedding of the same size."""
     words = 8 if setting.is_tiny else 30_000
 
-    def calls() -> Calls:
-        found = tables(words, setting.width)
+    def calls(size: Size) -> Calls:
+        found = tables(words, size.width)
         return found | {"complex_order, no kernel": found["complex_order"]}
 
-    def text(length: int, dtype: torch.dtype) -> Tensor:
-        return torch.randint(1, words, (1, length), device=setting.device)
+    def inputs(size: Size, dtype: torch.dtype) -> Tensor:
+        return torch.randint(1, words, (size.sequences, size.length), device=setting.device)
 
-    names = list(calls())
-    return _run(setting, rounds, calls, lambda mode, length: against(WORDS, names), text)
+    names = [*tables(2, 4), "complex_order, no kernel"]
+    return _run(setting, rounds, calls, lambda mode, size: against(WORDS, names), inputs)
 
 
 def peers(setting: Setting, rounds: int) -> Outcome:
-    """Encoder layers of other libraries in complex64 (256 features, feed-forward 1024, 8 heads), if installed."""
-    whole = Outcome([])
-    features = setting.width // 2
-    sizes = {"hidden_size": setting.width, "intermediate_size": 4 * setting.width, **NO_DROPOUT}
-    config = ComplexOrderConfig(vocab_size=8, num_attention_heads=setting.heads, attn_implementation="sdpa", **sizes)
-    mine, ours = ComplexOrderModel(config).layers[0], "ours, score modulus"
-    plain = Mode(torch.float32, False, "float32")
-    theirs: dict[str, nn.Module] = {}
-    for name, (package, options, _) in PEERS.items():
-        if importlib.util.find_spec(package) is None:
+    """Encoder layers of other libraries in complex64 (feed-forward 4 times the width), if installed."""
+    whole, ours = Outcome([]), "ours, score modulus"
+    installed = [name for name, (package, *_) in PEERS.items() if importlib.util.find_spec(package) is not None]
+    for name in PEERS:
+        if name not in installed:
             whole.notes.append(f'{name} is not installed and was left out: pip install -e ".[bench]"')
-            continue
-        made = importlib.import_module(f"{package}.nn").TransformerEncoderLayer
-        theirs[name] = made(features, setting.heads, 4 * features, dropout=0.0, **options)
-    for length in setting.lengths:
-        x = torch.randn(1, length, setting.width, device=setting.device)
+    if not installed:
+        return whole
+    plain = Mode(torch.float32, False, "float32")
+    comparisons = [Comparison(ours, name) for name in installed]
+    for size in setting.sizes:
+        x = _random(setting)(size, plain.dtype)
         native = torch.complex(*x.chunk(2, dim=-1))
-        contestants = {ours: layer(setting, plain, mine, x)}
-        contestants |= {name: _native(setting, other, native) for name, other in theirs.items()}
-        comparisons = [Comparison(ours, name) for name in theirs]
-        _add(whole, compete(setting, f"{length} tokens", contestants, comparisons, rounds))
+        contestants = {ours: layer(setting, plain, _encoder(size), x)}
+        contestants |= {name: _native(setting, _peer(name, size), native) for name in installed}
+        _add(whole, compete(setting, str(size), contestants, comparisons, rounds))
     return whole
+
+
+def _peer(name: str, size: Size) -> nn.Module:
+    """Return another library's encoder layer of the size of ours."""
+    package, options, _ = PEERS[name]
+    made = importlib.import_module(f"{package}.nn").TransformerEncoderLayer
+    return made(size.width // 2, size.heads, 2 * size.width, dropout=0.0, **options)
 
 
 def _native(setting: Setting, module: nn.Module, z: Tensor) -> Contestant:

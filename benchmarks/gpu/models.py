@@ -130,12 +130,16 @@ FAMILIES: dict[str, Callable[[Setting], Models]] = {
 }
 
 
+def _batch(setting: Setting) -> tuple[int, int]:
+    """Return number and length of the sequences of a training step."""
+    return (2, 8) if setting.is_tiny else (TOKENS // SEQUENCE, SEQUENCE)
+
+
 def _training(setting: Setting, make: Callable[[], nn.Module], compiled: bool) -> Step:
     """Return a training step of a model on random tokens, with its optimizer."""
     torch.manual_seed(0)
     model = make().train().to(setting.device)
-    rows, length = (2, 8) if setting.is_tiny else (TOKENS // SEQUENCE, SEQUENCE)
-    ids = torch.randint(2, model.config.vocab_size, (rows, length), device=setting.device)
+    ids = torch.randint(2, model.config.vocab_size, _batch(setting), device=setting.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=setting.device == "cuda")
     if compiled:
         model.compile(backend=setting.backend)
@@ -151,7 +155,7 @@ def _training(setting: Setting, make: Callable[[], nn.Module], compiled: bool) -
 
 
 def _contestants(setting: Setting, made: Models, step: Callable[..., Step], compiled: bool) -> dict[str, Contestant]:
-    """Return a contestant for each model, which is built when its turn comes."""
+    """Return a contestant for each model, which is built when it is measured."""
     torch._dynamo.reset()
     return {name: Contestant(partial(step, setting, make, compiled)) for name, make in made.items()}
 
@@ -164,9 +168,9 @@ def models(setting: Setting, rounds: int, family: str) -> Outcome:
         contestants = _contestants(setting, made, _training, compiled)
         bars = {name: MODULUS_BARS[compiled] if "modulus" in name else REAL_BARS[compiled] for name in made}
         comparisons = against(TWIN, list(made), {name: bar for name, bar in bars.items() if "score" in name})
-        found = compete(
-            setting, f"{family}, bfloat16{', compiled' if compiled else ''}", contestants, comparisons, rounds
-        )
+        rows, length = _batch(setting)
+        group = f"{family} ({rows * length:,} tokens per step), bfloat16{', compiled' if compiled else ''}"
+        found = compete(setting, group, contestants, comparisons, rounds)
         whole.rows += found.rows
         whole.notes += found.notes
     return whole

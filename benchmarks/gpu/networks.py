@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks.cases import (
     classifier as classifiers,
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 FIELDS = ("complex", "real")
+UNEQUAL = "{}, 20 to 40 steps"  # padded to 40
 
 
 def _run(
@@ -83,7 +85,7 @@ def images(setting: Setting, rounds: int) -> Outcome:
 
 def classifier(setting: Setting, rounds: int) -> Outcome:
     """The convolutional classifier (embedding included) on 50 sequences of 24 tokens against its real twin."""
-    sizes = {"hidden_size": setting.width, "num_filters": setting.width} if setting.is_tiny else {}
+    sizes = {"hidden_size": 8, "num_filters": 8} if setting.is_tiny else {}
     sizes["vocab_size"] = _words(setting)
 
     def models() -> dict[str, nn.Module]:
@@ -94,7 +96,7 @@ def classifier(setting: Setting, rounds: int) -> Outcome:
 
 def states(setting: Setting, rounds: int) -> Outcome:
     """States and measurements (with embedding) on 50 sequences of 24 tokens against real states and embeddings."""
-    sizes = {"hidden_size": setting.width, "num_measurements": 4} if setting.is_tiny else {}
+    sizes = {"hidden_size": 8, "num_measurements": 4} if setting.is_tiny else {}
     sizes["vocab_size"] = _words(setting)
 
     def models() -> dict[str, nn.Module]:
@@ -195,17 +197,48 @@ def _reading(setting: Setting, mode: Mode, model: nn.Module, letters: Tensor) ->
     return lambda: streams.training(model, letters)
 
 
+class _Masked(cells.States):
+    """A recurrent layer on sequences of unequal lengths, with a mask of real steps."""
+
+    def __init__(self, layer: nn.Module, lengths: Tensor) -> None:
+        super().__init__(layer)
+        self.register_buffer("mask", torch.arange(int(lengths.max())).unsqueeze(1) < lengths)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x, mask=self.mask)[0]
+
+
+class _Packed(cells.States):
+    """A recurrent layer of torch on sequences of unequal lengths, which it packs."""
+
+    def __init__(self, layer: nn.Module, lengths: Tensor) -> None:
+        super().__init__(layer)
+        self.lengths = lengths  # torch packs with lengths on the CPU
+
+    def forward(self, x: Tensor) -> Tensor:
+        packed = pack_padded_sequence(x, self.lengths, enforce_sorted=False)
+        return pad_packed_sequence(self.layer(packed)[0])[0]
+
+
 def recurrent(setting: Setting, rounds: int) -> Outcome:
     """LSTM and GRU of 256 complex features on 64 sequences of 40 steps against torch's layers of the same width."""
-    steps, batch, features = (1, 2, 4) if setting.is_tiny else (40, 64, 256)
+    steps, batch, features = (2, 2, 4) if setting.is_tiny else (40, 64, 256)
+    lengths = torch.linspace(steps // 2, steps, batch).round().long()
     whole = Outcome([])
     for kind in ("LSTM", "GRU"):
-        reference = f"torch.nn.{kind}"
+        ours, reference = f"Complex{kind}", f"torch.nn.{kind}"
 
-        def layers(kind: str = kind) -> dict[str, nn.Module]:
-            return {name: cells.States(found) for name, found in cells.recurrent_layers(kind, features)[0].items()}
+        def layers(kind: str = kind, ours: str = ours, reference: str = reference) -> dict[str, nn.Module]:
+            made = cells.recurrent_layers(kind, features)[0]
+            found: dict[str, nn.Module] = {name: cells.States(layer) for name, layer in made.items()}
+            if kind == "LSTM":
+                found[UNEQUAL.format(ours)] = _Masked(made[ours], lengths)
+                found[UNEQUAL.format(reference)] = _Packed(made[reference], lengths)
+            return found
 
-        comparisons = against(reference, list(layers()))
+        comparisons = against(reference, list(cells.recurrent_layers(kind, 1)[0]))
+        if kind == "LSTM":
+            comparisons.append(Comparison(UNEQUAL.format(ours), UNEQUAL.format(reference)))
         found = _states(setting, rounds, kind, layers, (steps, batch, 2 * features), comparisons)
         whole.rows += found.rows
         whole.notes += found.notes

@@ -6,9 +6,9 @@
     python -m benchmarks.gpu.plan --merge DIR                   # afterwards: into experiments/results
     python -m benchmarks.gpu.plan --tiny --output DIR           # the same code at toy sizes on the CPU
 
-Stages run in order of priority, each within its own time. A stage writes its line to ``DIR/plan.jsonl`` at once. A
-stage that has a line for the same code is skipped, so an interrupted plan continues. Compiled kernels are kept in
-``DIR/cache``.
+Stages run in order of priority, each within its own time. A stage writes its rows to ``DIR/plan.jsonl`` after each
+comparison. A plan that is run again for the same code skips finished stages and, in unfinished ones, the rows that it
+has. Compiled kernels are kept in ``DIR/cache``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,32 +47,35 @@ class Stage:
     name: str
     seconds: int
     case: str = ""
-    lengths: tuple[int, ...] = ()
+    sizes: tuple[str, ...] = ()  # of layers, as in ``benchmarks.gpu --sizes``; default: all
     dtypes: tuple[str, ...] = ("bfloat16",)
     compiled: tuple[bool, ...] = (False,)
     rounds: int = 5
 
 
+LAUNCHES, FILLED, WIDE, LONG = "1x128x512", "16x1024x1024", "16x1024x2048", "1x8192x1024"
 STAGES = (
     Stage("tests of the kernels", 150),
     Stage("recurrent layers", 60, "recurrent"),
-    Stage("linear layer", 40, "dense", (2048, 16384)),
-    Stage("encoder layer", 60, "encoder", (2048, 16384)),
-    Stage("decoder layer", 60, "decoder", (2048, 16384)),
+    Stage("linear layer", 40, "dense", (FILLED, WIDE, LAUNCHES)),
+    Stage("encoder layer", 60, "encoder", (FILLED, LAUNCHES, WIDE)),
+    Stage("decoder layer", 60, "decoder", (FILLED, LAUNCHES, WIDE)),
     Stage("BERT-base", 60, "models-bert"),
     Stage("SmolLM2-135M", 90, "models-smollm"),
-    Stage("attention", 60, "attention", (2048, 8192)),
+    Stage("attention", 60, "attention", (LONG, FILLED)),
     Stage("recurrent language models", 60, "models-recurrent"),
     Stage("translation", 60, "models-translation"),
     Stage("generation", 60, "generation", rounds=3),
-    Stage("embedding", 30, "embedding", (2048, 16384)),
+    Stage("embedding", 30, "embedding", (FILLED, LAUNCHES)),
     Stage("linear recurrence", 40, "linear_recurrence"),
-    Stage("linear layer, compiled", 60, "dense", (16384,), compiled=(True,)),
-    Stage("encoder layer, compiled", 120, "encoder", (16384,), compiled=(True,)),
+    Stage("linear layer, compiled", 60, "dense", (FILLED, WIDE), compiled=(True,)),
+    Stage("encoder layer, compiled", 120, "encoder", (FILLED,), compiled=(True,)),
     Stage("BERT-base, compiled", 200, "models-bert", compiled=(True,)),
     Stage("SmolLM2-135M, compiled", 300, "models-smollm", compiled=(True,)),
     Stage("generation, compiled", 150, "generation", compiled=(True,), rounds=3),
-    Stage("attention in float32", 60, "attention", (2048, 8192), ("float32",)),
+    Stage("attention in float32", 60, "attention", (LONG, FILLED), ("float32",)),
+    Stage("encoder layer in float32", 60, "encoder", (FILLED,), ("float32",)),
+    Stage("other libraries", 60, "peers", (FILLED, LAUNCHES), ("float32",)),
     Stage("images", 60, "images"),
 )
 
@@ -86,8 +89,8 @@ def version() -> str:
     return found.hexdigest()[:12]
 
 
-class OutOfTime(RuntimeError):
-    """A stage took longer than it may."""
+class OutOfTime(BaseException):
+    """A stage took longer than it may. Not an Exception, so that no case or compiler handles it as an error."""
 
 
 @contextmanager
@@ -98,7 +101,7 @@ def within(seconds: float) -> Iterator[None]:
         raise OutOfTime(f"longer than {seconds:.0f} s")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 5)  # again, because Python ignores what a finalizer raises
     try:
         yield
     finally:
@@ -138,32 +141,54 @@ def run_tests(seconds: float, tiny: bool) -> dict[str, Any]:
     }
 
 
-def run_case(stage: Stage, seconds: float, tiny: bool) -> dict[str, Any]:
-    """Measure the part of a case that a stage names."""
+def run_case(
+    stage: Stage, seconds: float, tiny: bool, before: dict[str, Any], save: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """Measure the part of a case that a stage names, without the rows measured before.
+
+    ``save`` is called with the line so far whenever rows are finished.
+    """
     import torch
 
-    from benchmarks.bench import measure
+    from benchmarks.bench import line_of
     from benchmarks.gpu.__main__ import CASES, PACKAGES, gpu_facts
-    from benchmarks.gpu.contest import FULL, TINY
-    from benchmarks.race import Case
+    from benchmarks.gpu.contest import FULL, TINY, Size
+    from benchmarks.race import Case, Outcome
 
-    setting = replace(TINY if tiny else FULL, compiled=stage.compiled)
+    whole, start = Outcome(list(before.get("rows", [])), list(before.get("notes", []))), time.monotonic()
+
+    def line() -> dict[str, Any]:
+        spent = before.get("seconds", 0) + time.monotonic() - start
+        found = line_of(f"gpu-{stage.case}", case, rounds, whole, spent)
+        if not tiny:
+            found["machine"] |= gpu_facts()
+        return found
+
+    def report(found: Outcome) -> None:
+        whole.rows += found.rows
+        whole.notes += found.notes
+        save(line())
+
+    groups = {row["group"] for row in whole.rows}
+    setting = replace(TINY if tiny else FULL, compiled=stage.compiled, skipped=groups, report=report)
     if not tiny:
         dtypes = tuple(getattr(torch, name) for name in stage.dtypes)
-        setting = replace(setting, lengths=stage.lengths or setting.lengths, dtypes=dtypes)
+        sizes = tuple(map(Size.parse, stage.sizes)) or setting.sizes
+        setting = replace(setting, sizes=sizes, dtypes=dtypes)
     rounds = 2 if tiny else stage.rounds
     case = Case(partial(CASES[stage.case], setting), rounds, packages=PACKAGES.get(stage.case, ()))
+    torch.manual_seed(0)
     with within(seconds):
-        found = measure(f"gpu-{stage.case}", case, rounds)
-    if not tiny:
-        found["machine"] |= gpu_facts()
-    return found
+        notes = case.run(rounds).notes
+    whole.notes = [*dict.fromkeys(whole.notes + notes)]
+    return line()
 
 
 def run(output: Path, minutes: float, tiny: bool, stages: Sequence[Stage] = STAGES) -> list[str]:
     """Run the stages that have no line for this code; return one sentence for each."""
     end, code, path = time.monotonic() + 60 * minutes, version(), output / LINES
-    done = {line["row"] for line in read_lines(path) if line["version"] == code and "failed" not in line}
+    lines = {line["row"]: line for line in read_lines(path) if line["version"] == code}
+    done = {name for name, line in lines.items() if "failed" not in line}
     said = []
     for stage in stages:
         left = end - time.monotonic()
@@ -174,13 +199,23 @@ def run(output: Path, minutes: float, tiny: bool, stages: Sequence[Stage] = STAG
             said.append(f"{stage.name}: no time left")
             continue
         start, seconds = time.monotonic(), min(stage.seconds, left)
-        line: dict[str, Any] = {"row": stage.name, "case": stage.case, "version": code}
+        line = {"row": stage.name, "case": stage.case, "version": code, "failed": "interrupted"}
+        before = lines.get(stage.name, {}).get("found", {})
+        if before:
+            line["found"] = before
+
+        def save(found: dict[str, Any], line: dict[str, Any] = line) -> None:
+            line["found"] = found
+            add_line(path, line)
+
         try:
-            line |= {"found": run_case(stage, seconds, tiny) if stage.case else run_tests(seconds, tiny)}
-            text = "; ".join(line["found"]["notes"][-1:]) if not stage.case else f"{len(line['found']['rows'])} rows"
-        except (RuntimeError, AssertionError, ValueError, ImportError, subprocess.TimeoutExpired) as error:
-            line |= {"failed": f"{type(error).__name__}: {str(error)[:500]}"}
-            text = line["failed"]
+            found = run_case(stage, seconds, tiny, before, save) if stage.case else run_tests(seconds, tiny)
+            line["found"] = found
+            del line["failed"]
+            text = f"{len(found['rows'])} rows" if stage.case else "; ".join(found["notes"][-1:])
+        except (OutOfTime, RuntimeError, AssertionError, ValueError, ImportError, subprocess.TimeoutExpired) as error:
+            line["failed"] = f"{type(error).__name__}: {str(error)[:500]}"
+            text = f"{line['failed']}, {len(line.get('found', {}).get('rows', []))} rows"
         line["seconds"] = round(time.monotonic() - start, 1)
         add_line(path, line)
         said.append(f"{stage.name}: {text} ({line['seconds']} s)")

@@ -5,13 +5,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from benchmarks.gpu import layers
 from benchmarks.gpu.__main__ import CASES, MODELS, main
+from benchmarks.gpu.contest import FULL, TINY, Size
 from benchmarks.gpu.models import TWIN
 from benchmarks.reporting import read_lines
 from experiments.tables.cases import gpu_table, gpu_tables
@@ -23,6 +27,7 @@ ATTENTION = {"attention_kernels.forward", "attention_kernels.backward_query", "a
 WAVES = {"wave_kernels.forward", "wave_kernels.backward"}
 WEIGHTS = {"weight_kernels.real_matrix", "weight_kernels.parts_of"}
 PRODUCTS = {"half_kernels.product", "half_kernels.product_backward"}
+(SIZE,) = TINY.sizes
 # Kernels that run in the cases of layers.
 KERNELS: dict[str, set[str]] = {
     "attention": ATTENTION,
@@ -61,10 +66,64 @@ def tiny(case: str, folder: Path) -> dict[str, Any]:
     (line,) = read_lines(path)
     assert line["row"] == f"gpu-{case}"
     assert line["what"] in gpu_tables(folder)
-    modes = {row["group"].partition(", ")[2] for row in line["rows"]}
+    modes = {row["group"].removeprefix(str(SIZE)).partition(", ")[2] for row in line["rows"]}
     assert modes == MODES.get(case, {"float16", "float32", "float32, compiled"})
     assert bars(line) == BARS.get(case, {})
     return line
+
+
+def test_a_size_names_its_tokens_per_step() -> None:
+    size = Size.parse("16x1024x2048")
+    assert size == Size(16, 1024, 2048)
+    assert (size.tokens, size.heads) == (16_384, 32)
+    assert str(size) == "16 x 1,024 tokens, width 2,048 (16,384 tokens per step)"
+    assert str(FULL.sizes[0]) == "1 x 128 tokens, width 512 (128 tokens per step, launch-bound)"
+
+
+@pytest.mark.parametrize("text", ["16x1024", "1x8x100", "0x8x128", "1x8x0", "-1x8x128", "1x8x128x2", "a"])
+def test_refused_sizes(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match=f"^size must .*, got {text}"):
+        Size.parse(text)
+    with pytest.raises(SystemExit):
+        main(["--tiny", "--results", "unused", f"--sizes={text}"])
+    assert "argument --sizes: size must" in capsys.readouterr().err
+
+
+def test_chosen_sizes(tmp_path: Path) -> None:
+    path = tmp_path / "bench-gpu.jsonl"
+    main(["--tiny", "--case", "dense", "--sizes", "1x2x128", "3x1x256", "--results", str(path)])
+    (line,) = read_lines(path)
+    assert {row["group"].partition(" tokens per step")[0] for row in line["rows"]} == {
+        "1 x 2 tokens, width 128 (2",
+        "3 x 1 tokens, width 256 (3",
+    }
+
+
+def test_rows_are_reported_as_they_are_measured_and_not_measured_again() -> None:
+    found: list[Any] = []
+    setting = replace(TINY, compiled=(False,), report=found.append)
+    whole = layers.dense(setting, 2)
+    assert [row["group"] for row in whole.rows] == [f"{SIZE}, float16", f"{SIZE}, float32"]
+    assert [row for outcome in found for row in outcome.rows] == whole.rows
+    assert len(found) == 2
+    rest = layers.dense(replace(setting, skipped={f"{SIZE}, float16"}), 2)
+    assert [row["group"] for row in rest.rows] == [f"{SIZE}, float32"]
+
+
+def test_other_libraries_run_the_same_sizes_in_complex64(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    class Layer(torch.nn.Linear):
+        def __init__(self, features: int, heads: int, feed_forward: int, dropout: float) -> None:
+            super().__init__(features, features, dtype=torch.complex64)
+            made.append((features, heads, feed_forward))
+
+    monkeypatch.setattr(layers, "PEERS", {"other": ("json", {}, "")})
+    monkeypatch.setattr(layers.importlib, "import_module", lambda name: SimpleNamespace(TransformerEncoderLayer=Layer))
+    sizes = (Size(1, 4, 128), Size(2, 3, 256))
+    whole = layers.peers(replace(TINY, sizes=sizes), 2)
+    assert [row["group"] for row in whole.rows] == [str(size) for size in sizes]
+    assert made == [(64, 2, 256), (128, 4, 512)]
 
 
 def marked(cases: Iterable[str], quick: Iterable[str]) -> list[Any]:
@@ -94,6 +153,9 @@ def test_networks(case: str, tmp_path: Path) -> None:
     """Run without kernels, because the interpreter would take minutes."""
     line = tiny(case, tmp_path)
     assert all(row["ours_value"]["median"] > 0.0 for row in line["rows"])
+    pairs = {(row["ours"], row["reference"]) for row in line["rows"]}
+    unequal = ("ComplexLSTM, 20 to 40 steps", "torch.nn.LSTM, 20 to 40 steps")
+    assert (unequal in pairs) == (case == "recurrent")
 
 
 UNROLLED = {"float16", "float32"}
