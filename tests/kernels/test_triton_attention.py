@@ -261,6 +261,51 @@ def test_scores_of_any_size(launched, score, size):
             assert_near(one, two, torch.float32)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")  # overflow of squares
+@pytest.mark.parametrize(
+    ("dtype", "sizes", "scaling"),
+    [
+        (torch.bfloat16, (0.0, 1.0), 1.0),
+        (torch.bfloat16, (1e-18, 1.0), 1.0),
+        (torch.bfloat16, (1e9, 1e9), 1e-18),
+        (torch.float16, (1e-4, 1e-3), 1.0),
+        (torch.float16, (1e4, 1e4), 1e-8),
+    ],
+)
+def test_scores_of_any_size_in_half_precision(launched, dtype, sizes, scaling):
+    inputs = make("one tile", torch.float32)
+    inputs = [(x * size).to(dtype) for x, size in zip(inputs, (*sizes, 1.0), strict=True)]
+
+    def ours(*inputs):
+        return complex_attention(Module(), *inputs, None, scaling=scaling, need_weights=False)[0]
+
+    cotangent = torch.randn(2, 5, 1, 8).to(dtype)
+    exact = [x.double() for x in inputs]
+    expected = gradients(lambda *x: oracle(*x, None, "modulus", scaling, 1, False), exact, cotangent)
+    for one, two in zip(gradients(ours, inputs, cotangent), expected, strict=True):
+        assert finite(one)
+        assert_near(one, two.nan_to_num(), dtype)  # the oracle has no gradient at 0
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+def test_bfloat16_scores_beyond_the_range_of_squares(launched):
+    inputs = make("one tile", torch.bfloat16)
+    inputs[0] *= 1e15
+    inputs[1] *= 1e15
+    found = gradients(
+        lambda *x: complex_attention(Module(), *x, None, need_weights=False)[0], inputs, torch.randn(2, 5, 1, 8)
+    )
+    assert finite(*found)
+    assert not found[1].any()
+    assert not found[2].any()
+
+
+@pytest.mark.parametrize("mask", ["none", "every query", "additive"])
+@pytest.mark.parametrize("scaling", [0.0, -0.7, 1e-8, 50.0])
+def test_any_scaling(launched, scaling, mask):
+    check(launched, "several tiles", "modulus", torch.float32, mask, scaling)
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 def test_what_is_not_a_number_stays_in_its_row(launched):
     query, key, value = make("several tiles", torch.float32)

@@ -6,6 +6,10 @@ A score of ``[real | imag]`` halves is made of two real products: Re = a . k and
 query with its halves in place or exchanged and one of them negated (``pair``). Tiles are M queries by N keys; products
 accumulate in float32 whatever the dtype. Masked scores have the lowest float32 value, as in the plain formula, so a
 fully masked query attends to all keys equally.
+
+Weights are 2^((score - maximum) factor). If SCALED, scores and maxima include the scaling, as an additive mask needs,
+and the factor is log2(e); otherwise they are moduli and the factor is scaling log2(e). The difference is taken before
+the product, whose rounding would keep the largest score from cancelling exactly.
 """
 
 import triton
@@ -15,6 +19,7 @@ import triton.language as tl
 MODULUS, BILINEAR = tl.constexpr(0), tl.constexpr(1)
 NO_MASK, BOOLEAN = tl.constexpr(0), tl.constexpr(1)
 
+LOG2_E = tl.constexpr(1.4426950408889634)
 LOWEST = tl.constexpr(-3.4028234663852886e38)
 HIGHEST = tl.constexpr(3.4028234663852886e38)
 # Scores whose squares would overflow float32 are divided by 2^64 first.
@@ -64,6 +69,22 @@ def polar(real, imag):
 
 
 @triton.jit
+def polar_of_half(real, imag, BOUNDED: tl.constexpr):
+    """Compute the same to the precision of half dtypes, without rescaling.
+
+    Scores of float16 are BOUNDED: 256 products are below 2e12. bfloat16 has the range of float32, so moduli are
+    limited to 1.8e19, beyond which their gradient is 0.
+    """
+    square = real * real + (imag * imag + TINY)
+    limited = square if BOUNDED else tl.minimum(square, HIGHEST, propagate_nan=tl.PropagateNan.ALL)
+    inverse = tl.rsqrt(limited)
+    modulus = limited * inverse
+    if not BOUNDED:
+        inverse = tl.where(square > HIGHEST, 0.0, inverse)
+    return modulus, real * inverse, imag * inverse
+
+
+@triton.jit
 def masked(score, mask, rows, columns, strides, length, size, lowest, MASK: tl.constexpr, CAUSAL: tl.constexpr):
     """Mask scores ``[M, N]``; entries beyond the keys are minus infinity."""
     inside = (columns < size)[None, :]
@@ -84,13 +105,18 @@ def masked(score, mask, rows, columns, strides, length, size, lowest, MASK: tl.c
 @triton.jit
 def scores(
     a, b, keys, mask, rows, columns, strides, scale, length, size, lowest,
-    MASK: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
+    SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Compute masked scores ``[M, N]`` and s / |s|."""
+    """Compute masked scores ``[M, N]``, with the scaling if SCALED, and s / |s|."""
     real = tl.dot(a, tl.trans(keys), input_precision=PRECISION)
     imag = tl.dot(b, tl.trans(keys), input_precision=PRECISION)
-    score, real, imag = polar(real, imag)
-    score = masked(score * scale, mask, rows, columns, strides, length, size, lowest, MASK, CAUSAL)
+    if a.dtype == tl.float32:
+        score, real, imag = polar(real, imag)
+    else:
+        score, real, imag = polar_of_half(real, imag, a.dtype == tl.float16)
+    if SCALED:
+        score *= scale
+    score = masked(score, mask, rows, columns, strides, length, size, lowest, MASK, CAUSAL)
     return score, real, imag
 
 
@@ -102,9 +128,28 @@ def kept(seed, place, rows, columns, size, dropout):
 
 
 @triton.jit
-def gradient_of_scores(score, weights, of_weights, products, scale):
-    """Compute dS = w (dw - sum w dw) of a softmax, where sum w dw = out . grad; 0 for masked scores."""
-    return tl.where(score > LOWEST, weights * (of_weights - products[:, None]) * scale, 0.0)
+def factor_of(scale, SCALED: tl.constexpr):
+    """Return the factor of score differences in exponents of 2."""
+    factor = LOG2_E
+    if not SCALED:
+        factor *= scale
+    return factor
+
+
+@triton.jit
+def weights_of(score, largest, total, factor):
+    """Compute the softmax from saved row maxima and sums; rounding may not raise a score above the maximum."""
+    exponent = tl.minimum((score - largest[:, None]) * factor, 0.0, propagate_nan=tl.PropagateNan.ALL)
+    return tl.exp2(exponent) * (1.0 / total)[:, None]
+
+
+@triton.jit
+def gradient_of_scores(score, weights, of_weights, products, MASK: tl.constexpr):
+    """Compute w (dw - sum w dw), where sum w dw = out . grad; 0 in rows whose keys are all masked."""
+    result = weights * (of_weights - products[:, None])
+    if MASK != NO_MASK:
+        result = tl.where(score > LOWEST, result, 0.0)
+    return result
 
 
 @triton.jit
@@ -118,10 +163,10 @@ def forward(
     query, key, value, mask, out, row_max, row_sum,
     q_strides, k_strides, v_strides, m_strides, o_strides,
     heads, groups, length, size, width, value_width, scale, lowest, dropout, seed,
-    SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
-    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+    SCORE: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
+    PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Compute the context of M queries of a head, with their row maxima and row sums of exp(score - maximum)."""
+    """Compute the context of M queries of a head, with their row maxima and row sums of exponentials."""
     blocks = tl.cdiv(length, M)
     place = tl.program_id(0) // blocks
     batch, head = place // heads, place % heads
@@ -132,6 +177,7 @@ def forward(
     mask += offset(m_strides, batch, head)
     a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
 
+    factor = factor_of(scale, SCALED)
     largest = tl.full([M], -float("inf"), tl.float32)
     total = tl.zeros([M], tl.float32)
     context = tl.zeros([M, V], tl.float32)
@@ -142,11 +188,11 @@ def forward(
         columns = first + tl.arange(0, N)
         keys = tile(key, columns, d, k_strides, size, d < width)
         score, _, _ = scores(
-            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, MASK, CAUSAL, PRECISION
+            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, SCALED, MASK, CAUSAL, PRECISION
         )
         new = tl.maximum(largest, tl.max(score, 1))
-        shrink = tl.exp(largest - new)
-        weights = tl.exp(score - new[:, None])
+        shrink = tl.exp2((largest - new) * factor)
+        weights = tl.exp2((score - new[:, None]) * factor)
         total = total * shrink + tl.sum(weights, 1)
         if DROPOUT:
             weights *= kept(seed, place, rows, columns, size, dropout)
@@ -168,8 +214,8 @@ def backward_query(
     query, key, value, mask, out, row_max, row_sum, grad, inner, grad_query,
     q_strides, k_strides, v_strides, m_strides, o_strides, g_strides, gq_strides,
     heads, groups, length, size, width, value_width, scale, lowest, dropout, seed,
-    SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
-    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+    SCORE: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
+    PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Compute the gradients of M queries, and out . grad per query for ``backward_key``."""
     blocks = tl.cdiv(length, M)
@@ -189,6 +235,7 @@ def backward_query(
     largest = tl.load(row_max + row_places, mask=rows < length, other=0.0)
     total = tl.load(row_sum + row_places, mask=rows < length, other=1.0)
 
+    factor = factor_of(scale, SCALED)
     result = tl.zeros([M, D], tl.float32)
     end = size
     if CAUSAL:
@@ -197,20 +244,20 @@ def backward_query(
         columns = first + tl.arange(0, N)
         keys = tile(key, columns, d, k_strides, size, d < width)
         score, real, imag = scores(
-            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, MASK, CAUSAL, PRECISION
+            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, SCALED, MASK, CAUSAL, PRECISION
         )
-        weights = tl.exp(score - largest[:, None]) / total[:, None]
+        weights = weights_of(score, largest, total, factor)
         values = tile(value, columns, c, v_strides, size, c < value_width)
         of_weights = tl.dot(of_out, tl.trans(values), input_precision=PRECISION)
         if DROPOUT:
             of_weights *= kept(seed, place, rows, columns, size, dropout)
-        of_scores = gradient_of_scores(score, weights, of_weights, products, scale)
+        of_scores = gradient_of_scores(score, weights, of_weights, products, MASK)
         first_keys, second_keys = pair(key, columns, d, k_strides, size, width, SCORE, True)
         result += tl.dot((of_scores * real).to(keys.dtype), first_keys, input_precision=PRECISION)
         result += tl.dot((of_scores * imag).to(keys.dtype), second_keys, input_precision=PRECISION)
     places = grad_query + offset(gq_strides, batch, head) + rows.to(tl.int64)[:, None] * gq_strides[2]
     inside = (rows < length)[:, None] & (d < width)[None, :]
-    tl.store(places + d[None, :] * gq_strides[3], result.to(grad_query.dtype.element_ty), mask=inside)
+    tl.store(places + d[None, :] * gq_strides[3], (result * scale).to(grad_query.dtype.element_ty), mask=inside)
 
 
 @triton.jit(do_not_specialize=["seed"])
@@ -218,8 +265,8 @@ def backward_key(
     query, key, value, mask, row_max, row_sum, grad, inner, grad_key, grad_value,
     q_strides, k_strides, v_strides, m_strides, g_strides, gk_strides, gv_strides,
     heads, groups, length, size, width, value_width, scale, lowest, dropout, seed,
-    SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
-    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+    SCORE: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
+    PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Compute the gradients of N keys and values, summed over all query heads that share them."""
     blocks = tl.cdiv(size, N)
@@ -230,6 +277,7 @@ def backward_key(
     columns, d, c = start + tl.arange(0, N), tl.arange(0, D), tl.arange(0, V)
     keys = tile(key + offset(k_strides, batch, key_head), columns, d, k_strides, size, d < width)
     values = tile(value + offset(v_strides, batch, key_head), columns, c, v_strides, size, c < value_width)
+    factor = factor_of(scale, SCALED)
     of_keys = tl.zeros([N, D], tl.float32)
     of_values = tl.zeros([N, V], tl.float32)
     begin = 0
@@ -244,12 +292,12 @@ def backward_key(
             a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
             score, real, imag = scores(
                 a, b, keys, own_mask, rows, columns, m_strides, scale, length, size, lowest,
-                MASK, CAUSAL, PRECISION,
+                SCALED, MASK, CAUSAL, PRECISION,
             )  # fmt: skip
-            largest = tl.load(row_max + row_start + rows, mask=rows < length, other=0.0)
+            largest = tl.load(row_max + row_start + rows, mask=rows < length, other=float("inf"))
             total = tl.load(row_sum + row_start + rows, mask=rows < length, other=1.0)
             products = tl.load(inner + row_start + rows, mask=rows < length, other=0.0)
-            weights = tl.where((rows < length)[:, None], tl.exp(score - largest[:, None]) / total[:, None], 0.0)
+            weights = weights_of(score, largest, total, factor)
             of_out = tile(grad + offset(g_strides, batch, head), rows, c, g_strides, length, c < value_width)
             of_weights = tl.dot(of_out, tl.trans(values), input_precision=PRECISION)
             used = weights
@@ -258,13 +306,15 @@ def backward_key(
                 of_weights *= factors
                 used *= factors
             of_values += tl.dot(tl.trans(used.to(of_out.dtype)), of_out, input_precision=PRECISION)
-            of_scores = gradient_of_scores(score, weights, of_weights, products, scale)
+            of_scores = gradient_of_scores(score, weights, of_weights, products, MASK)
             of_keys += tl.dot(tl.trans((of_scores * real).to(a.dtype)), a, input_precision=PRECISION)
             of_keys += tl.dot(tl.trans((of_scores * imag).to(a.dtype)), b, input_precision=PRECISION)
     places = grad_key + offset(gk_strides, batch, key_head) + columns.to(tl.int64)[:, None] * gk_strides[2]
     inside = (columns < size)[:, None]
     tl.store(
-        places + d[None, :] * gk_strides[3], of_keys.to(grad_key.dtype.element_ty), mask=inside & (d < width)[None, :]
+        places + d[None, :] * gk_strides[3],
+        (of_keys * scale).to(grad_key.dtype.element_ty),
+        mask=inside & (d < width)[None, :],
     )
     places = grad_value + offset(gv_strides, batch, key_head) + columns.to(tl.int64)[:, None] * gv_strides[2]
     tl.store(

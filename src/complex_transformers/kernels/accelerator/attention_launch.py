@@ -21,6 +21,7 @@ __all__ = ["LARGEST_TILE", "SCORES", "KernelAttention", "backward", "forward", "
 
 LARGEST_TILE = (64, 64)  # queries by keys
 TILE_BYTES = 2**16  # of shared memory for the operands of a tile; a processor has 99 KiB or more
+SMALLEST_SCALING = 1e-6  # a smaller or negative factor is multiplied before the softmax takes differences
 SCORES = ("modulus", "bilinear_modulus")  # the index is the SCORE constant of the kernels
 
 
@@ -63,10 +64,12 @@ class Call:
         self.numbers = (heads, groups, *sizes, float(scaling), lowest, float(dropout), seed)
         padded = [max(16, 1 << (n - 1).bit_length()) for n in (width, value_width)]
         self.rows, self.columns = tile_sizes(max(padded), query.element_size())
+        mask_kind = 0 if mask is None else 1 if mask.dtype == torch.bool else 2
         wide = max(padded) * query.element_size() > 256
         self.constants = {
             "SCORE": score,
-            "MASK": 0 if mask is None else 1 if mask.dtype == torch.bool else 2,
+            "SCALED": mask_kind == 2 or scaling < SMALLEST_SCALING,
+            "MASK": mask_kind,
             "CAUSAL": is_causal,
             "DROPOUT": dropout > 0.0,
             "PRECISION": precision(query.dtype),
@@ -138,7 +141,7 @@ def keep_factors(weights: Tensor, dropout: float, seed: int) -> Tensor:
 
 
 def results(query: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Allocate the context ``[B, H, T, D_v]`` and, per query, the largest score and the sum of exponentials."""
+    """Allocate the context ``[B, H, T, D_v]`` and, per query, the maximum and the sum of the softmax."""
     batch, heads, length, _ = query.shape
     out = value.new_empty(batch, length, heads, value.shape[-1]).transpose(1, 2)
     row_max, row_sum = (query.new_empty(batch, heads, length, dtype=torch.float32) for _ in range(2))
