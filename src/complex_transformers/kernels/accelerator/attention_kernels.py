@@ -10,6 +10,8 @@ fully masked query attends to all keys equally.
 Weights are 2^((score - maximum) factor). If SCALED, scores and maxima include the scaling, as an additive mask needs,
 and the factor is log2(e); otherwise they are moduli and the factor is scaling log2(e). The difference is taken before
 the product, whose rounding would keep the largest score from cancelling exactly.
+
+The kernels do not read ``bucket``, the length class that is part of the key of the autotuner.
 """
 
 import triton
@@ -158,11 +160,11 @@ def offset(strides, batch, head):
     return batch.to(tl.int64) * strides[0] + head.to(tl.int64) * strides[1]
 
 
-@triton.jit(do_not_specialize=["seed"])
+@triton.jit(do_not_specialize=["seed", "bucket"])
 def forward(
     query, key, value, mask, out, row_max, row_sum,
     q_strides, k_strides, v_strides, m_strides, o_strides,
-    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed,
+    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed, bucket,
     SCORE: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
     PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
@@ -209,11 +211,11 @@ def forward(
     tl.store(row_sum + place.to(tl.int64) * length + rows, total, mask=rows < length)
 
 
-@triton.jit(do_not_specialize=["seed"])
+@triton.jit(do_not_specialize=["seed", "bucket"])
 def backward_query(
     query, key, value, mask, out, row_max, row_sum, grad, inner, grad_query,
     q_strides, k_strides, v_strides, m_strides, o_strides, g_strides, gq_strides,
-    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed,
+    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed, bucket,
     SCORE: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
     PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
@@ -260,11 +262,11 @@ def backward_query(
     tl.store(places + d[None, :] * gq_strides[3], (result * scale).to(grad_query.dtype.element_ty), mask=inside)
 
 
-@triton.jit(do_not_specialize=["seed"])
+@triton.jit(do_not_specialize=["seed", "bucket"])
 def backward_key(
     query, key, value, mask, row_max, row_sum, grad, inner, grad_key, grad_value,
     q_strides, k_strides, v_strides, m_strides, g_strides, gk_strides, gv_strides,
-    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed,
+    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed, bucket,
     SCORE: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
     PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
