@@ -87,7 +87,9 @@ def polar_of_half(real, imag, BOUNDED: tl.constexpr):
 
 
 @triton.jit
-def masked(score, mask, rows, columns, strides, length, size, lowest, MASK: tl.constexpr, CAUSAL: tl.constexpr):
+def masked(
+    score, mask, row, column, rows, columns, strides, length, size, lowest, MASK: tl.constexpr, CAUSAL: tl.constexpr
+):
     """Mask scores ``[M, N]``; entries beyond the keys are minus infinity."""
     inside = (columns < size)[None, :]
     if MASK != NO_MASK:
@@ -99,14 +101,19 @@ def masked(score, mask, rows, columns, strides, length, size, lowest, MASK: tl.c
             added = given.to(tl.float32)
             total = tl.maximum(score + added, LOWEST, propagate_nan=tl.PropagateNan.ALL)
             score = tl.where(added <= lowest, LOWEST, total)
+    is_cut = column + score.shape[1] > size
     if CAUSAL:
-        score = tl.where(columns[None, :] <= rows[:, None] + (size - length), score, LOWEST)
-    return tl.where(inside, score, -float("inf"))
+        is_cut = is_cut | (column + score.shape[1] - 1 > row + (size - length))
+    if is_cut:  # tiles below the diagonal and within the keys need no comparison
+        if CAUSAL:
+            score = tl.where(columns[None, :] <= rows[:, None] + (size - length), score, LOWEST)
+        score = tl.where(inside, score, -float("inf"))
+    return score
 
 
 @triton.jit
 def scores(
-    a, b, keys, mask, rows, columns, strides, scale, length, size, lowest,
+    a, b, keys, mask, row, column, rows, columns, strides, scale, length, size, lowest,
     SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Compute masked scores ``[M, N]``, with the scaling if SCALED, and s / |s|."""
@@ -118,7 +125,7 @@ def scores(
         score, real, imag = polar_of_half(real, imag, a.dtype == tl.float16)
     if SCALED:
         score *= scale
-    score = masked(score, mask, rows, columns, strides, length, size, lowest, MASK, CAUSAL)
+    score = masked(score, mask, row, column, rows, columns, strides, length, size, lowest, MASK, CAUSAL)
     return score, real, imag
 
 
@@ -190,8 +197,9 @@ def forward(
         columns = first + tl.arange(0, N)
         keys = tile(key, columns, d, k_strides, size, d < width)
         score, _, _ = scores(
-            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, SCALED, MASK, CAUSAL, PRECISION
-        )
+            a, b, keys, mask, start, first, rows, columns, m_strides, scale, length, size, lowest,
+            SCALED, MASK, CAUSAL, PRECISION,
+        )  # fmt: skip
         new = tl.maximum(largest, tl.max(score, 1))
         shrink = tl.exp2((largest - new) * factor)
         weights = tl.exp2((score - new[:, None]) * factor)
@@ -246,8 +254,9 @@ def backward_query(
         columns = first + tl.arange(0, N)
         keys = tile(key, columns, d, k_strides, size, d < width)
         score, real, imag = scores(
-            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, SCALED, MASK, CAUSAL, PRECISION
-        )
+            a, b, keys, mask, start, first, rows, columns, m_strides, scale, length, size, lowest,
+            SCALED, MASK, CAUSAL, PRECISION,
+        )  # fmt: skip
         weights = weights_of(score, largest, total, factor)
         values = tile(value, columns, c, v_strides, size, c < value_width)
         of_weights = tl.dot(of_out, tl.trans(values), input_precision=PRECISION)
@@ -293,7 +302,7 @@ def backward_key(
             rows = first + tl.arange(0, M)
             a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
             score, real, imag = scores(
-                a, b, keys, own_mask, rows, columns, m_strides, scale, length, size, lowest,
+                a, b, keys, own_mask, first, start, rows, columns, m_strides, scale, length, size, lowest,
                 SCALED, MASK, CAUSAL, PRECISION,
             )  # fmt: skip
             largest = tl.load(row_max + row_start + rows, mask=rows < length, other=float("inf"))
