@@ -128,6 +128,12 @@ def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSourc
         for place, name in enumerate(kernel.arg_names)
         if isinstance(signature[name], str) and signature[name].startswith("*")
     }
+    if "bucket" in kernel.arg_names:  # attention: aligned rows, whose loads are pipelined through shared memory
+        for place, name in enumerate(kernel.arg_names):
+            if name.endswith("strides"):
+                aligned |= {(place, axis): [["tt.divisibility", 16]] for axis in range(3)}
+            elif name in ("width", "value_width"):
+                aligned[place,] = [["tt.divisibility", 16]]
     return ASTSource(kernel, signature, values, aligned)
 
 

@@ -37,12 +37,11 @@ def tile(pointer, rows, columns, strides, num_rows, inside):
 
 
 @triton.jit
-def pair(pointer, rows, columns, strides, num_rows, width, SCORE: tl.constexpr, OF_KEYS: tl.constexpr):
-    """Load the two operands whose products are Re and Im of the score (queries) or its query gradient (keys).
+def pair(pointer, rows, columns, inside, strides, num_rows, width, SCORE: tl.constexpr):
+    """Load the two operands whose products with the keys are Re and Im of the score.
 
-    q k^H: a = q, b = [q_im | -q_re]; for keys a = k, b = [-k_im | k_re]. q k^T: a = [x_re | -x_im], b = [x_im | x_re].
+    q k^H: a = q, b = [q_im | -q_re]. q k^T: a = [q_re | -q_im], b = [q_im | q_re].
     """
-    inside = columns < width
     first = tile(pointer, rows, columns, strides, num_rows, inside)
     half = width // 2
     is_imag = (columns >= half)[None, :]
@@ -50,11 +49,27 @@ def pair(pointer, rows, columns, strides, num_rows, width, SCORE: tl.constexpr, 
     second = tile(pointer, rows, exchanged, strides, num_rows, inside)
     if SCORE == BILINEAR:
         first = tl.where(is_imag, -first, first)
-    elif OF_KEYS:
-        second = tl.where(is_imag, second, -second)
     else:
         second = tl.where(is_imag, -second, second)
     return first, second
+
+
+@triton.jit
+def halves(x):
+    """Split ``[M, D]`` into its first and its last D / 2 columns."""
+    return tl.split(tl.permute(tl.reshape(x, (x.shape[0], 2, x.shape[1] // 2)), (0, 2, 1)))
+
+
+@triton.jit
+def of_query(of_real, of_imag, SCORE: tl.constexpr):
+    """Compute the gradient of a query from the products of the gradients of Re and Im of the scores with the keys."""
+    real_real, real_imag = halves(of_real)
+    imag_real, imag_imag = halves(of_imag)
+    if SCORE == BILINEAR:
+        real, imag = real_real + imag_imag, imag_real - real_imag
+    else:
+        real, imag = real_real - imag_imag, imag_real + real_imag
+    return tl.reshape(tl.permute(tl.join(real, imag), (0, 2, 1)), of_real.shape)
 
 
 @triton.jit
@@ -184,7 +199,7 @@ def forward(
     key += offset(k_strides, batch, head // groups)
     value += offset(v_strides, batch, head // groups)
     mask += offset(m_strides, batch, head)
-    a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
+    a, b = pair(query + offset(q_strides, batch, head), rows, d, d < width, q_strides, length, width, SCORE)
 
     factor = factor_of(scale, SCALED)
     largest = tl.full([M], -float("inf"), tl.float32)
@@ -232,11 +247,14 @@ def backward_query(
     place = tl.program_id(0) // blocks
     batch, head = place // heads, place % heads
     start = (tl.program_id(0) % blocks) * M
-    rows, d, c = start + tl.arange(0, M), tl.arange(0, D), tl.arange(0, V)
+    rows, c = start + tl.arange(0, M), tl.arange(0, V)
+    # Both halves are padded, so that they can be exchanged in registers.
+    place_in_half = tl.arange(0, D) % (D // 2)
+    d, inside_half = tl.arange(0, D) // (D // 2) * (width // 2) + place_in_half, place_in_half < width // 2
     key += offset(k_strides, batch, head // groups)
     value += offset(v_strides, batch, head // groups)
     mask += offset(m_strides, batch, head)
-    a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
+    a, b = pair(query + offset(q_strides, batch, head), rows, d, inside_half, q_strides, length, width, SCORE)
     of_out = tile(grad + offset(g_strides, batch, head), rows, c, g_strides, length, c < value_width)
     contexts = tile(out + offset(o_strides, batch, head), rows, c, o_strides, length, c < value_width)
     products = tl.sum(of_out.to(tl.float32) * contexts.to(tl.float32), 1)
@@ -246,13 +264,14 @@ def backward_query(
     total = tl.load(row_sum + row_places, mask=rows < length, other=1.0)
 
     factor = factor_of(scale, SCALED)
-    result = tl.zeros([M, D], tl.float32)
+    of_real = tl.zeros([M, D], tl.float32)
+    of_imag = tl.zeros([M, D], tl.float32)
     end = size
     if CAUSAL:
         end = tl.minimum(size, start + M + size - length)
     for first in range(0, end, N):
         columns = first + tl.arange(0, N)
-        keys = tile(key, columns, d, k_strides, size, d < width)
+        keys = tile(key, columns, d, k_strides, size, inside_half)
         score, real, imag = scores(
             a, b, keys, mask, start, first, rows, columns, m_strides, scale, length, size, lowest,
             SCALED, MASK, CAUSAL, PRECISION,
@@ -263,11 +282,11 @@ def backward_query(
         if DROPOUT:
             of_weights *= kept(seed, place, rows, columns, size, dropout)
         of_scores = gradient_of_scores(score, weights, of_weights, products, MASK)
-        first_keys, second_keys = pair(key, columns, d, k_strides, size, width, SCORE, True)
-        result += tl.dot((of_scores * real).to(keys.dtype), first_keys, input_precision=PRECISION)
-        result += tl.dot((of_scores * imag).to(keys.dtype), second_keys, input_precision=PRECISION)
+        of_real += tl.dot((of_scores * real).to(keys.dtype), keys, input_precision=PRECISION)
+        of_imag += tl.dot((of_scores * imag).to(keys.dtype), keys, input_precision=PRECISION)
+    result = of_query(of_real, of_imag, SCORE)
     places = grad_query + offset(gq_strides, batch, head) + rows.to(tl.int64)[:, None] * gq_strides[2]
-    inside = (rows < length)[:, None] & (d < width)[None, :]
+    inside = (rows < length)[:, None] & inside_half[None, :]
     tl.store(places + d[None, :] * gq_strides[3], (result * scale).to(grad_query.dtype.element_ty), mask=inside)
 
 
@@ -300,7 +319,7 @@ def backward_key(
         row_start = (batch * heads + head).to(tl.int64) * length
         for first in range(begin, length, M):
             rows = first + tl.arange(0, M)
-            a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
+            a, b = pair(query + offset(q_strides, batch, head), rows, d, d < width, q_strides, length, width, SCORE)
             score, real, imag = scores(
                 a, b, keys, own_mask, first, start, rows, columns, m_strides, scale, length, size, lowest,
                 SCALED, MASK, CAUSAL, PRECISION,

@@ -132,5 +132,5 @@ def shared_elements(name: str, queries: int, keys: int, stages: int, width: int,
     if name == "forward":
         return 2 * queries * width + stages * keys * both
     if name == "backward_query":
-        return queries * (2 * width + value_width) + keys * width + stages * keys * both
+        return queries * (2 * width + value_width) + stages * keys * both
     return keys * both + queries * width + 2 * queries * keys + stages * queries * both
