@@ -112,7 +112,7 @@ def _device(tensor: Tensor) -> tuple[AbstractContextManager[Any], int]:
 def candidates(
     name: str, constants: dict[str, Any], item_bytes: int, memory: int, fixed: dict[str, int]
 ) -> list[tuple[int, int, int, int]]:
-    """Return the fixed sizes and all others that fit into the shared memory of a block by a rough estimate.
+    """Return the fixed sizes and all others that fit into the shared memory of a block by estimate.
 
     The autotuner itself skips candidates that turn out to exceed it.
     """
@@ -127,7 +127,7 @@ def candidates(
 
 
 def shared_elements(name: str, queries: int, keys: int, stages: int, width: int, value_width: int) -> int:
-    """Estimate the operands in shared memory: those of the outer tile once, those of the loop per stage."""
+    """Estimate the operands in shared memory: the outer tile once, the tiles of the loop per stage."""
     both = width + value_width
     if name == "forward":
         return 2 * queries * width + stages * keys * both
