@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile every kernel for NVIDIA processors, which needs none of them: ``python tests/kernels/compile_kernels.py``.
 
-Prints a line of JSON for each: its name, the processor, and the shared memory it takes, in bytes. The interpreter of
-the other tests takes code that the compiler refuses, and knows nothing of memory.
+Prints a line of JSON for each: its name, the processor, and the shared memory it takes, in bytes. The
+interpreter of the other tests takes code that the compiler refuses, and knows nothing of memory.
+
+``--tuned`` adds the candidates of attention's autotuner, which skips those that exceed the memory of its GPU.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 
 import torch
@@ -19,6 +22,7 @@ from triton.compiler import ASTSource
 from complex_transformers.kernels.accelerator import (
     attention_kernels,
     attention_launch,
+    attention_tuning,
     half_kernels,
     step_kernels,
     steps,
@@ -27,12 +31,16 @@ from complex_transformers.kernels.accelerator import (
 )
 
 CAPABILITIES = (80, 90)
+H100_MEMORY = 227 * 2**10  # shared memory per block, in bytes
 POINTERS = {torch.float32: "*fp32", torch.bfloat16: "*bf16"}
 Variant = tuple[triton.JITFunction, dict[str, str], dict[str, object], dict[str, int]]
 
 
-def attention_variants() -> Iterator[Variant]:
-    """The kernels of attention with all that they can do, and with the least: a head, a query, a key."""
+def attention_variants(tuned: bool) -> Iterator[Variant]:
+    """Yield the attention kernels with every feature, and with the fewest: one head, one query, one key.
+
+    With ``tuned``, also the candidates of the autotuner.
+    """
     rows = {"row_max": "*fp32", "row_sum": "*fp32", "inner": "*fp32"}
     numbers = {"scale": "fp32", "lowest": "fp32", "dropout": "fp32", "seed": "i64"}
     ones = dict.fromkeys(("heads", "groups", "length", "size"), 1)
@@ -46,17 +54,20 @@ def attention_variants() -> Iterator[Variant]:
         query = torch.empty(1, 1, 1, width, dtype=dtype)
         given = None if mask is None else torch.empty(1, 1, 1, 1, dtype=mask)
         number = attention_launch.SCORES.index(score)
-        constants = attention_launch.Call(
-            query, query, query, given, number, 1.0, 1, True, 0.0 if few else 0.1, 0
-        ).constants
-        options = {name: constants.pop(name) for name in ("num_warps", "num_stages")}
+        call = attention_launch.Call(query, query, query, given, number, 1.0, 1, True, 0.0 if few else 0.1, 0)
         pointer = POINTERS[dtype]
         types = {**rows, **numbers, "mask": pointer if mask is None else "*u8" if mask == torch.bool else "*fp32"}
         for kernel in kernels:
             names = kernel.arg_names
             strides = {name: ("i64", "i64", "i64", "constexpr") for name in names if name.endswith("_strides")}
             tensors = dict.fromkeys(names[: names.index("q_strides")], pointer)
-            yield kernel, {**tensors, **types, **strides}, {**constants, **(ones if few else {})}, options
+            signature = {**tensors, **types, **strides}
+            name, item = kernel.fn.__name__, query.element_size()
+            for m, n, warps, stages in attention_tuning.candidates(
+                name, call.constants, item, H100_MEMORY if tuned else 0, call.fixed
+            ):
+                constants = {**call.constants, **(ones if few else {}), "M": m, "N": n}
+                yield kernel, signature, constants, {"num_warps": warps, "num_stages": stages}
 
 
 def other_variants() -> Iterator[Variant]:
@@ -134,12 +145,19 @@ def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSourc
         for place, name in enumerate(kernel.arg_names)
         if isinstance(signature[name], str) and signature[name].startswith("*")
     }
+    if "bucket" in kernel.arg_names:  # attention: aligned rows, whose loads are pipelined through shared memory
+        for place, name in enumerate(kernel.arg_names):
+            if name.endswith("strides"):
+                aligned |= {(place, axis): [["tt.divisibility", 16]] for axis in range(3)}
+            elif name in ("width", "value_width"):
+                aligned[place,] = [["tt.divisibility", 16]]
     return ASTSource(kernel, signature, values, aligned)
 
 
 def main() -> None:
     """Compile them all."""
-    for variants in (attention_variants(), other_variants(), weight_variants(), half_variants(), step_variants()):
+    attention = attention_variants("--tuned" in sys.argv)
+    for variants in (attention, other_variants(), weight_variants(), half_variants(), step_variants()):
         for kernel, types, constants, options in variants:
             for capability in CAPABILITIES:
                 compiled = triton.compile(

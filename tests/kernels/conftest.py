@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import interpreter
-from complex_transformers.kernels.accelerator import attention_launch, switch, waves
+from complex_transformers.kernels.accelerator import attention_launch, attention_tuning, switch, waves
 
 
 @pytest.fixture
@@ -28,5 +28,6 @@ def launched(monkeypatch):
     monkeypatch.setattr(switch, "launch", counted)
     monkeypatch.setattr(switch, "DEVICES", (interpreter.DEVICE,))
     monkeypatch.setattr(attention_launch, "LARGEST_TILE", (16, 16))
+    monkeypatch.setattr(attention_tuning, "SHORTEST", 2**31)
     monkeypatch.setattr(waves, "TILE", (4, 8))
     return names

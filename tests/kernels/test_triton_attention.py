@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention as a Triton kernel against complex128, by the interpreter on the CPU or on a GPU (``make test-gpu``)."""
 
+from contextlib import nullcontext
 from itertools import product
 
 import pytest
@@ -10,7 +11,12 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from complex_transformers.kernels.accelerator import attention as accelerated, attention_launch, switch
+from complex_transformers.kernels.accelerator import (
+    attention as accelerated,
+    attention_launch,
+    attention_tuning,
+    switch,
+)
 from complex_transformers.nn import GroupedQueryAttention, complex_attention, use_kernels
 from interpreter import DEVICE
 from oracles import TOLERANCE, finite
@@ -261,6 +267,51 @@ def test_scores_of_any_size(launched, score, size):
             assert_near(one, two, torch.float32)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")  # overflow of squares
+@pytest.mark.parametrize(
+    ("dtype", "sizes", "scaling"),
+    [
+        (torch.bfloat16, (0.0, 1.0), 1.0),
+        (torch.bfloat16, (1e-18, 1.0), 1.0),
+        (torch.bfloat16, (1e9, 1e9), 1e-18),
+        (torch.float16, (1e-4, 1e-3), 1.0),
+        (torch.float16, (1e4, 1e4), 1e-8),
+    ],
+)
+def test_scores_of_any_size_in_half_precision(launched, dtype, sizes, scaling):
+    inputs = make("one tile", torch.float32)
+    inputs = [(x * size).to(dtype) for x, size in zip(inputs, (*sizes, 1.0), strict=True)]
+
+    def ours(*inputs):
+        return complex_attention(Module(), *inputs, None, scaling=scaling, need_weights=False)[0]
+
+    cotangent = torch.randn(2, 5, 1, 8).to(dtype)
+    exact = [x.double() for x in inputs]
+    expected = gradients(lambda *x: oracle(*x, None, "modulus", scaling, 1, False), exact, cotangent)
+    for one, two in zip(gradients(ours, inputs, cotangent), expected, strict=True):
+        assert finite(one)
+        assert_near(one, two.nan_to_num(), dtype)  # the oracle has no gradient at 0
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+def test_bfloat16_scores_beyond_the_range_of_squares(launched):
+    inputs = make("one tile", torch.bfloat16)
+    inputs[0] *= 1e15
+    inputs[1] *= 1e15
+    found = gradients(
+        lambda *x: complex_attention(Module(), *x, None, need_weights=False)[0], inputs, torch.randn(2, 5, 1, 8)
+    )
+    assert finite(*found)
+    assert not found[1].any()
+    assert not found[2].any()
+
+
+@pytest.mark.parametrize("mask", ["none", "every query", "additive"])
+@pytest.mark.parametrize("scaling", [0.0, -0.7, 1e-8, 50.0])
+def test_any_scaling(launched, scaling, mask):
+    check(launched, "several tiles", "modulus", torch.float32, mask, scaling)
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 def test_what_is_not_a_number_stays_in_its_row(launched):
     query, key, value = make("several tiles", torch.float32)
@@ -441,6 +492,83 @@ def test_a_decoder_layer_with_a_cache(launched, score):
     parts = [layer(part, cache=cache, need_weights=False)[0] for part in x.split([2, 2, 1], dim=1)]
     torch.testing.assert_close(torch.cat(parts, dim=1), expected, rtol=0.0, atol=1e-5)
     assert launched.count("forward") == 4
+
+
+# --- tuning ----------------------------------------------------------------------------------------------------------
+
+TILES = sorted({(name, *tile[:2]) for name, tiles in attention_tuning.CANDIDATES.items() for tile in tiles})
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "queries", "keys"), TILES)
+def test_every_candidate_computes_the_same(launched, monkeypatch, name, queries, keys):
+    def tiles(kernel, grid, arguments, constants, fixed, length_class):
+        return fixed | ({"M": queries, "N": keys} if kernel.fn.__name__ == name else {})
+
+    monkeypatch.setattr(attention_tuning, "tiles", tiles)
+    monkeypatch.setitem(SHAPES, "wide tiles", (1, 2, 2, 150, 161, 6, 10))
+    check(launched, "wide tiles", "modulus", torch.float32, "causal")
+
+
+class Tuner:
+    """Triton's autotuner without a GPU: chooses the last candidate."""
+
+    runs = 0
+
+    def __init__(self, configs, key):
+        self.configs, self.key, self.best_config = configs, key, configs[-1]
+
+    def __call__(self, kernel):
+        assert set(self.key) <= set(kernel.arg_names)
+        return self
+
+    def __getitem__(self, grid):
+        def run(*arguments, **constants):
+            Tuner.runs += 1
+            assert self.cache_results
+            assert grid(constants | self.best_config.all_kwargs())[0] > 0
+
+        return run
+
+
+def test_the_tuned_tiles_are_used_and_remembered(launched, monkeypatch):
+    import triton
+
+    monkeypatch.setattr(attention_tuning, "SHORTEST", 4)
+    monkeypatch.setattr(attention_tuning, "_can_tune", lambda kernel, tensor: True)
+    monkeypatch.setattr(attention_tuning, "_device", lambda tensor: (nullcontext(), 2**18))
+    monkeypatch.setattr(attention_tuning, "_tuned", {})
+    monkeypatch.setattr(triton, "autotune", Tuner)
+    monkeypatch.setattr(Tuner, "runs", 0)
+    for _ in range(2):
+        launched.clear()
+        check(launched, "several tiles", "modulus", torch.float32, "causal")
+    assert Tuner.runs == 3
+    assert [tiles["M"] for tiles in attention_tuning._tuned.values()] == [32, 32, 32]
+    torch.use_deterministic_algorithms(True)
+    try:
+        launched.clear()
+        check(launched, "shared keys", "modulus", torch.bfloat16, "none")
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert Tuner.runs == 3
+
+
+def test_candidates_fit_into_shared_memory():
+    fixed = {"M": 64, "N": 64, "num_warps": 4, "num_stages": 2}
+    for name, width in product(attention_tuning.CANDIDATES, (16, 128, 256)):
+        constants = {"D": width, "V": width, "PRECISION": "tf32"}
+        small, large = (attention_tuning.candidates(name, constants, 2, kib * 1024, fixed) for kib in (99, 227))
+        assert set(small) <= set(large)
+        assert small[0] == (64, 64, 4, 2)
+        assert len(set(small)) == len(small)
+        assert width == 16 or len(small) < len(large)
+
+
+def test_length_classes():
+    classes = [attention_tuning.bucket(n, 10**6) for n in (1, 511, 512, 2047, 2048, 8191, 8192, 65536)]
+    assert classes == [-1, -1, 0, 0, 1, 1, 2, 2]
+    assert attention_tuning.bucket(4096, 100) == -1
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------

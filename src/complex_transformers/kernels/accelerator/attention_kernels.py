@@ -6,6 +6,12 @@ A score of ``[real | imag]`` halves is made of two real products: Re = a . k and
 query with its halves in place or exchanged and one of them negated (``pair``). Tiles are M queries by N keys; products
 accumulate in float32 whatever the dtype. Masked scores have the lowest float32 value, as in the plain formula, so a
 fully masked query attends to all keys equally.
+
+Weights are 2^((score - maximum) factor). If SCALED, scores and maxima include the scaling, as an additive mask needs,
+and the factor is log2(e); otherwise they are moduli and the factor is scaling log2(e). The difference is taken before
+the product, whose rounding would keep the largest score from cancelling exactly.
+
+The kernels do not read ``bucket``, the length class that is part of the key of the autotuner.
 """
 
 import triton
@@ -15,6 +21,7 @@ import triton.language as tl
 MODULUS, BILINEAR = tl.constexpr(0), tl.constexpr(1)
 NO_MASK, BOOLEAN = tl.constexpr(0), tl.constexpr(1)
 
+LOG2_E = tl.constexpr(1.4426950408889634)
 LOWEST = tl.constexpr(-3.4028234663852886e38)
 HIGHEST = tl.constexpr(3.4028234663852886e38)
 # Scores whose squares would overflow float32 are divided by 2^64 first.
@@ -30,12 +37,11 @@ def tile(pointer, rows, columns, strides, num_rows, inside):
 
 
 @triton.jit
-def pair(pointer, rows, columns, strides, num_rows, width, SCORE: tl.constexpr, OF_KEYS: tl.constexpr):
-    """Load the two operands whose products are Re and Im of the score (queries) or its query gradient (keys).
+def pair(pointer, rows, columns, inside, strides, num_rows, width, SCORE: tl.constexpr):
+    """Load the two operands whose products with the keys are Re and Im of the score.
 
-    q k^H: a = q, b = [q_im | -q_re]; for keys a = k, b = [-k_im | k_re]. q k^T: a = [x_re | -x_im], b = [x_im | x_re].
+    q k^H: a = q, b = [q_im | -q_re]. q k^T: a = [q_re | -q_im], b = [q_im | q_re].
     """
-    inside = columns < width
     first = tile(pointer, rows, columns, strides, num_rows, inside)
     half = width // 2
     is_imag = (columns >= half)[None, :]
@@ -43,11 +49,27 @@ def pair(pointer, rows, columns, strides, num_rows, width, SCORE: tl.constexpr, 
     second = tile(pointer, rows, exchanged, strides, num_rows, inside)
     if SCORE == BILINEAR:
         first = tl.where(is_imag, -first, first)
-    elif OF_KEYS:
-        second = tl.where(is_imag, second, -second)
     else:
         second = tl.where(is_imag, -second, second)
     return first, second
+
+
+@triton.jit
+def halves(x):
+    """Split ``[M, D]`` into its first and its last D / 2 columns."""
+    return tl.split(tl.permute(tl.reshape(x, (x.shape[0], 2, x.shape[1] // 2)), (0, 2, 1)))
+
+
+@triton.jit
+def of_query(of_real, of_imag, SCORE: tl.constexpr):
+    """Compute the gradient of a query from the products of the gradients of Re and Im of the scores with the keys."""
+    real_real, real_imag = halves(of_real)
+    imag_real, imag_imag = halves(of_imag)
+    if SCORE == BILINEAR:
+        real, imag = real_real + imag_imag, imag_real - real_imag
+    else:
+        real, imag = real_real - imag_imag, imag_real + real_imag
+    return tl.reshape(tl.permute(tl.join(real, imag), (0, 2, 1)), of_real.shape)
 
 
 @triton.jit
@@ -64,7 +86,25 @@ def polar(real, imag):
 
 
 @triton.jit
-def masked(score, mask, rows, columns, strides, length, size, lowest, MASK: tl.constexpr, CAUSAL: tl.constexpr):
+def polar_of_half(real, imag, BOUNDED: tl.constexpr):
+    """Compute the same to the precision of half dtypes, without rescaling.
+
+    Scores of float16 are BOUNDED: 256 products are below 2e12. bfloat16 has the range of float32, so moduli are
+    limited to 1.8e19, beyond which their gradient is 0.
+    """
+    square = real * real + (imag * imag + TINY)
+    limited = square if BOUNDED else tl.minimum(square, HIGHEST, propagate_nan=tl.PropagateNan.ALL)
+    inverse = tl.rsqrt(limited)
+    modulus = limited * inverse
+    if not BOUNDED:
+        inverse = tl.where(square > HIGHEST, 0.0, inverse)
+    return modulus, real * inverse, imag * inverse
+
+
+@triton.jit
+def masked(
+    score, mask, row, column, rows, columns, strides, length, size, lowest, MASK: tl.constexpr, CAUSAL: tl.constexpr
+):
     """Mask scores ``[M, N]``; entries beyond the keys are minus infinity."""
     inside = (columns < size)[None, :]
     if MASK != NO_MASK:
@@ -76,21 +116,31 @@ def masked(score, mask, rows, columns, strides, length, size, lowest, MASK: tl.c
             added = given.to(tl.float32)
             total = tl.maximum(score + added, LOWEST, propagate_nan=tl.PropagateNan.ALL)
             score = tl.where(added <= lowest, LOWEST, total)
+    is_cut = column + score.shape[1] > size
     if CAUSAL:
-        score = tl.where(columns[None, :] <= rows[:, None] + (size - length), score, LOWEST)
-    return tl.where(inside, score, -float("inf"))
+        is_cut = is_cut | (column + score.shape[1] - 1 > row + (size - length))
+    if is_cut:  # tiles below the diagonal and within the keys need no comparison
+        if CAUSAL:
+            score = tl.where(columns[None, :] <= rows[:, None] + (size - length), score, LOWEST)
+        score = tl.where(inside, score, -float("inf"))
+    return score
 
 
 @triton.jit
 def scores(
-    a, b, keys, mask, rows, columns, strides, scale, length, size, lowest,
-    MASK: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
+    a, b, keys, mask, row, column, rows, columns, strides, scale, length, size, lowest,
+    SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Compute masked scores ``[M, N]`` and s / |s|."""
+    """Compute masked scores ``[M, N]``, with the scaling if SCALED, and s / |s|."""
     real = tl.dot(a, tl.trans(keys), input_precision=PRECISION)
     imag = tl.dot(b, tl.trans(keys), input_precision=PRECISION)
-    score, real, imag = polar(real, imag)
-    score = masked(score * scale, mask, rows, columns, strides, length, size, lowest, MASK, CAUSAL)
+    if a.dtype == tl.float32:
+        score, real, imag = polar(real, imag)
+    else:
+        score, real, imag = polar_of_half(real, imag, a.dtype == tl.float16)
+    if SCALED:
+        score *= scale
+    score = masked(score, mask, row, column, rows, columns, strides, length, size, lowest, MASK, CAUSAL)
     return score, real, imag
 
 
@@ -102,9 +152,28 @@ def kept(seed, place, rows, columns, size, dropout):
 
 
 @triton.jit
-def gradient_of_scores(score, weights, of_weights, products, scale):
-    """Compute dS = w (dw - sum w dw) of a softmax, where sum w dw = out . grad; 0 for masked scores."""
-    return tl.where(score > LOWEST, weights * (of_weights - products[:, None]) * scale, 0.0)
+def factor_of(scale, SCALED: tl.constexpr):
+    """Return the factor of score differences in exponents of 2."""
+    factor = LOG2_E
+    if not SCALED:
+        factor *= scale
+    return factor
+
+
+@triton.jit
+def weights_of(score, largest, total, factor):
+    """Compute the softmax from saved row maxima and sums; rounding may not raise a score above the maximum."""
+    exponent = tl.minimum((score - largest[:, None]) * factor, 0.0, propagate_nan=tl.PropagateNan.ALL)
+    return tl.exp2(exponent) * (1.0 / total)[:, None]
+
+
+@triton.jit
+def gradient_of_scores(score, weights, of_weights, products, MASK: tl.constexpr):
+    """Compute w (dw - sum w dw), where sum w dw = out . grad; 0 in rows whose keys are all masked."""
+    result = weights * (of_weights - products[:, None])
+    if MASK != NO_MASK:
+        result = tl.where(score > LOWEST, result, 0.0)
+    return result
 
 
 @triton.jit
@@ -113,15 +182,15 @@ def offset(strides, batch, head):
     return batch.to(tl.int64) * strides[0] + head.to(tl.int64) * strides[1]
 
 
-@triton.jit(do_not_specialize=["seed"])
+@triton.jit(do_not_specialize=["seed", "bucket"])
 def forward(
     query, key, value, mask, out, row_max, row_sum,
     q_strides, k_strides, v_strides, m_strides, o_strides,
-    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed,
-    SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
-    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed, bucket,
+    SCORE: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
+    PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Compute the context of M queries of a head, with their row maxima and row sums of exp(score - maximum)."""
+    """Compute the context of M queries of a head, with their row maxima and row sums of exponentials."""
     blocks = tl.cdiv(length, M)
     place = tl.program_id(0) // blocks
     batch, head = place // heads, place % heads
@@ -130,8 +199,9 @@ def forward(
     key += offset(k_strides, batch, head // groups)
     value += offset(v_strides, batch, head // groups)
     mask += offset(m_strides, batch, head)
-    a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
+    a, b = pair(query + offset(q_strides, batch, head), rows, d, d < width, q_strides, length, width, SCORE)
 
+    factor = factor_of(scale, SCALED)
     largest = tl.full([M], -float("inf"), tl.float32)
     total = tl.zeros([M], tl.float32)
     context = tl.zeros([M, V], tl.float32)
@@ -142,11 +212,12 @@ def forward(
         columns = first + tl.arange(0, N)
         keys = tile(key, columns, d, k_strides, size, d < width)
         score, _, _ = scores(
-            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, MASK, CAUSAL, PRECISION
-        )
+            a, b, keys, mask, start, first, rows, columns, m_strides, scale, length, size, lowest,
+            SCALED, MASK, CAUSAL, PRECISION,
+        )  # fmt: skip
         new = tl.maximum(largest, tl.max(score, 1))
-        shrink = tl.exp(largest - new)
-        weights = tl.exp(score - new[:, None])
+        shrink = tl.exp2((largest - new) * factor)
+        weights = tl.exp2((score - new[:, None]) * factor)
         total = total * shrink + tl.sum(weights, 1)
         if DROPOUT:
             weights *= kept(seed, place, rows, columns, size, dropout)
@@ -163,24 +234,27 @@ def forward(
     tl.store(row_sum + place.to(tl.int64) * length + rows, total, mask=rows < length)
 
 
-@triton.jit(do_not_specialize=["seed"])
+@triton.jit(do_not_specialize=["seed", "bucket"])
 def backward_query(
     query, key, value, mask, out, row_max, row_sum, grad, inner, grad_query,
     q_strides, k_strides, v_strides, m_strides, o_strides, g_strides, gq_strides,
-    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed,
-    SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
-    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed, bucket,
+    SCORE: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
+    PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Compute the gradients of M queries, and out . grad per query for ``backward_key``."""
     blocks = tl.cdiv(length, M)
     place = tl.program_id(0) // blocks
     batch, head = place // heads, place % heads
     start = (tl.program_id(0) % blocks) * M
-    rows, d, c = start + tl.arange(0, M), tl.arange(0, D), tl.arange(0, V)
+    rows, c = start + tl.arange(0, M), tl.arange(0, V)
+    # Both halves are padded, so that they can be exchanged in registers.
+    place_in_half = tl.arange(0, D) % (D // 2)
+    d, inside_half = tl.arange(0, D) // (D // 2) * (width // 2) + place_in_half, place_in_half < width // 2
     key += offset(k_strides, batch, head // groups)
     value += offset(v_strides, batch, head // groups)
     mask += offset(m_strides, batch, head)
-    a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
+    a, b = pair(query + offset(q_strides, batch, head), rows, d, inside_half, q_strides, length, width, SCORE)
     of_out = tile(grad + offset(g_strides, batch, head), rows, c, g_strides, length, c < value_width)
     contexts = tile(out + offset(o_strides, batch, head), rows, c, o_strides, length, c < value_width)
     products = tl.sum(of_out.to(tl.float32) * contexts.to(tl.float32), 1)
@@ -189,37 +263,40 @@ def backward_query(
     largest = tl.load(row_max + row_places, mask=rows < length, other=0.0)
     total = tl.load(row_sum + row_places, mask=rows < length, other=1.0)
 
-    result = tl.zeros([M, D], tl.float32)
+    factor = factor_of(scale, SCALED)
+    of_real = tl.zeros([M, D], tl.float32)
+    of_imag = tl.zeros([M, D], tl.float32)
     end = size
     if CAUSAL:
         end = tl.minimum(size, start + M + size - length)
     for first in range(0, end, N):
         columns = first + tl.arange(0, N)
-        keys = tile(key, columns, d, k_strides, size, d < width)
+        keys = tile(key, columns, d, k_strides, size, inside_half)
         score, real, imag = scores(
-            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, MASK, CAUSAL, PRECISION
-        )
-        weights = tl.exp(score - largest[:, None]) / total[:, None]
+            a, b, keys, mask, start, first, rows, columns, m_strides, scale, length, size, lowest,
+            SCALED, MASK, CAUSAL, PRECISION,
+        )  # fmt: skip
+        weights = weights_of(score, largest, total, factor)
         values = tile(value, columns, c, v_strides, size, c < value_width)
         of_weights = tl.dot(of_out, tl.trans(values), input_precision=PRECISION)
         if DROPOUT:
             of_weights *= kept(seed, place, rows, columns, size, dropout)
-        of_scores = gradient_of_scores(score, weights, of_weights, products, scale)
-        first_keys, second_keys = pair(key, columns, d, k_strides, size, width, SCORE, True)
-        result += tl.dot((of_scores * real).to(keys.dtype), first_keys, input_precision=PRECISION)
-        result += tl.dot((of_scores * imag).to(keys.dtype), second_keys, input_precision=PRECISION)
+        of_scores = gradient_of_scores(score, weights, of_weights, products, MASK)
+        of_real += tl.dot((of_scores * real).to(keys.dtype), keys, input_precision=PRECISION)
+        of_imag += tl.dot((of_scores * imag).to(keys.dtype), keys, input_precision=PRECISION)
+    result = of_query(of_real, of_imag, SCORE)
     places = grad_query + offset(gq_strides, batch, head) + rows.to(tl.int64)[:, None] * gq_strides[2]
-    inside = (rows < length)[:, None] & (d < width)[None, :]
-    tl.store(places + d[None, :] * gq_strides[3], result.to(grad_query.dtype.element_ty), mask=inside)
+    inside = (rows < length)[:, None] & inside_half[None, :]
+    tl.store(places + d[None, :] * gq_strides[3], (result * scale).to(grad_query.dtype.element_ty), mask=inside)
 
 
-@triton.jit(do_not_specialize=["seed"])
+@triton.jit(do_not_specialize=["seed", "bucket"])
 def backward_key(
     query, key, value, mask, row_max, row_sum, grad, inner, grad_key, grad_value,
     q_strides, k_strides, v_strides, m_strides, g_strides, gk_strides, gv_strides,
-    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed,
-    SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
-    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed, bucket,
+    SCORE: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
+    PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Compute the gradients of N keys and values, summed over all query heads that share them."""
     blocks = tl.cdiv(size, N)
@@ -230,6 +307,7 @@ def backward_key(
     columns, d, c = start + tl.arange(0, N), tl.arange(0, D), tl.arange(0, V)
     keys = tile(key + offset(k_strides, batch, key_head), columns, d, k_strides, size, d < width)
     values = tile(value + offset(v_strides, batch, key_head), columns, c, v_strides, size, c < value_width)
+    factor = factor_of(scale, SCALED)
     of_keys = tl.zeros([N, D], tl.float32)
     of_values = tl.zeros([N, V], tl.float32)
     begin = 0
@@ -241,15 +319,15 @@ def backward_key(
         row_start = (batch * heads + head).to(tl.int64) * length
         for first in range(begin, length, M):
             rows = first + tl.arange(0, M)
-            a, b = pair(query + offset(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
+            a, b = pair(query + offset(q_strides, batch, head), rows, d, d < width, q_strides, length, width, SCORE)
             score, real, imag = scores(
-                a, b, keys, own_mask, rows, columns, m_strides, scale, length, size, lowest,
-                MASK, CAUSAL, PRECISION,
+                a, b, keys, own_mask, first, start, rows, columns, m_strides, scale, length, size, lowest,
+                SCALED, MASK, CAUSAL, PRECISION,
             )  # fmt: skip
-            largest = tl.load(row_max + row_start + rows, mask=rows < length, other=0.0)
+            largest = tl.load(row_max + row_start + rows, mask=rows < length, other=float("inf"))
             total = tl.load(row_sum + row_start + rows, mask=rows < length, other=1.0)
             products = tl.load(inner + row_start + rows, mask=rows < length, other=0.0)
-            weights = tl.where((rows < length)[:, None], tl.exp(score - largest[:, None]) / total[:, None], 0.0)
+            weights = weights_of(score, largest, total, factor)
             of_out = tile(grad + offset(g_strides, batch, head), rows, c, g_strides, length, c < value_width)
             of_weights = tl.dot(of_out, tl.trans(values), input_precision=PRECISION)
             used = weights
@@ -258,13 +336,15 @@ def backward_key(
                 of_weights *= factors
                 used *= factors
             of_values += tl.dot(tl.trans(used.to(of_out.dtype)), of_out, input_precision=PRECISION)
-            of_scores = gradient_of_scores(score, weights, of_weights, products, scale)
+            of_scores = gradient_of_scores(score, weights, of_weights, products, MASK)
             of_keys += tl.dot(tl.trans((of_scores * real).to(a.dtype)), a, input_precision=PRECISION)
             of_keys += tl.dot(tl.trans((of_scores * imag).to(a.dtype)), b, input_precision=PRECISION)
     places = grad_key + offset(gk_strides, batch, key_head) + columns.to(tl.int64)[:, None] * gk_strides[2]
     inside = (columns < size)[:, None]
     tl.store(
-        places + d[None, :] * gk_strides[3], of_keys.to(grad_key.dtype.element_ty), mask=inside & (d < width)[None, :]
+        places + d[None, :] * gk_strides[3],
+        (of_keys * scale).to(grad_key.dtype.element_ty),
+        mask=inside & (d < width)[None, :],
     )
     places = grad_value + offset(gv_strides, batch, key_head) + columns.to(tl.int64)[:, None] * gv_strides[2]
     tl.store(

@@ -15,12 +15,13 @@ from torch import Tensor
 
 from ..dispatch import gradients_with_graph
 from ..modulus_attention import moduli, stack
-from . import switch
+from . import attention_tuning, switch
 
 __all__ = ["LARGEST_TILE", "SCORES", "KernelAttention", "backward", "forward", "results", "tile_sizes", "whole_mask"]
 
 LARGEST_TILE = (64, 64)  # queries by keys
 TILE_BYTES = 2**16  # of shared memory for the operands of a tile; a processor has 99 KiB or more
+SMALLEST_SCALING = 1e-6  # a smaller or negative factor is multiplied before the softmax takes differences
 SCORES = ("modulus", "bilinear_modulus")  # the index is the SCORE constant of the kernels
 
 
@@ -60,28 +61,34 @@ class Call:
         self.size, value_width = value.shape[2:]
         lowest = 0.0 if mask is None or mask.dtype == torch.bool else torch.finfo(mask.dtype).min
         sizes = (self.length, self.size, width, value_width)
-        self.numbers = (heads, groups, *sizes, float(scaling), lowest, float(dropout), seed)
+        self.length_class = attention_tuning.bucket(self.length, self.size)
+        self.numbers = (heads, groups, *sizes, float(scaling), lowest, float(dropout), seed, self.length_class)
         padded = [max(16, 1 << (n - 1).bit_length()) for n in (width, value_width)]
-        self.rows, self.columns = tile_sizes(max(padded), query.element_size())
+        queries, keys = tile_sizes(max(padded), query.element_size())
+        mask_kind = 0 if mask is None else 1 if mask.dtype == torch.bool else 2
         wide = max(padded) * query.element_size() > 256
         self.constants = {
             "SCORE": score,
-            "MASK": 0 if mask is None else 1 if mask.dtype == torch.bool else 2,
+            "SCALED": mask_kind == 2 or scaling < SMALLEST_SCALING,
+            "MASK": mask_kind,
             "CAUSAL": is_causal,
             "DROPOUT": dropout > 0.0,
             "PRECISION": precision(query.dtype),
-            "M": self.rows,
-            "N": self.columns,
             "D": padded[0],
             "V": padded[1],
-            "num_warps": 8 if wide else 4,
-            "num_stages": 1 if wide else 2,
         }
+        self.fixed = {"M": queries, "N": keys, "num_warps": 8 if wide else 4, "num_stages": 1 if wide else 2}
 
-    def launch(self, kernel: Any, programs: int, tensors: list[Tensor], matrices: list[Tensor]) -> None:
-        """Run ``kernel`` on ``tensors``, with the strides of ``matrices``."""
-        strides = [tuple(matrix.stride()) for matrix in matrices]
-        switch.launch(kernel, (programs,), *tensors, *strides, *self.numbers, **self.constants)
+    def launch(self, kernel: Any, heads: int, side: str, tensors: list[Tensor], matrices: list[Tensor]) -> None:
+        """Run ``kernel`` on ``tensors``, with the strides of ``matrices`` and one program per tile of a side."""
+        count = self.length if side == "M" else self.size
+        arguments = [*tensors, *(tuple(matrix.stride()) for matrix in matrices), *self.numbers]
+
+        def grid(constants: dict[str, Any]) -> tuple[int]:
+            return (heads * -(-count // constants[side]),)
+
+        chosen = attention_tuning.tiles(kernel, grid, arguments, self.constants, self.fixed, self.length_class)
+        switch.launch(kernel, grid(chosen), *arguments, **self.constants, **chosen)
 
 
 def precision(dtype: torch.dtype) -> str:
@@ -138,7 +145,7 @@ def keep_factors(weights: Tensor, dropout: float, seed: int) -> Tensor:
 
 
 def results(query: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Allocate the context ``[B, H, T, D_v]`` and, per query, the largest score and the sum of exponentials."""
+    """Allocate the context ``[B, H, T, D_v]`` and, per query, the maximum and the sum of the softmax."""
     batch, heads, length, _ = query.shape
     out = value.new_empty(batch, length, heads, value.shape[-1]).transpose(1, 2)
     row_max, row_sum = (query.new_empty(batch, heads, length, dtype=torch.float32) for _ in range(2))
@@ -152,8 +159,7 @@ def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *res
     call = Call(query, key, value, mask, *rest)
     out, row_max, row_sum = results(query, value)
     matrices = [query, key, value, _readable(mask, query), out]
-    programs = query.shape[0] * query.shape[1] * -(-call.length // call.rows)
-    call.launch(kernels.forward, programs, [*matrices, row_max, row_sum], matrices)
+    call.launch(kernels.forward, query.shape[0] * query.shape[1], "M", [*matrices, row_max, row_sum], matrices)
     return out, row_max, row_sum
 
 
@@ -165,15 +171,13 @@ def backward(given: tuple[Any, ...], found: tuple[Tensor, ...], grad: Tensor) ->
     out, row_max, row_sum = found
     grads = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in (query, key, value)]
     inner = torch.empty_like(row_max)
-    read, heads = _readable(mask, query), query.shape[0] * query.shape[1]
-    inputs = [query, key, value, read]
+    inputs = [query, key, value, _readable(mask, query)]
     tensors = [*inputs, out, row_max, row_sum, grad, inner, grads[0]]
     matrices = [*inputs, out, grad, grads[0]]
-    call.launch(kernels.backward_query, heads * -(-call.length // call.rows), tensors, matrices)
+    call.launch(kernels.backward_query, query.shape[0] * query.shape[1], "M", tensors, matrices)
     tensors = [*inputs, row_max, row_sum, grad, inner, *grads[1:]]
     matrices = [*inputs, grad, *grads[1:]]
-    key_heads = key.shape[0] * key.shape[1]
-    call.launch(kernels.backward_key, key_heads * -(-call.size // call.columns), tensors, matrices)
+    call.launch(kernels.backward_key, key.shape[0] * key.shape[1], "N", tensors, matrices)
     return grads
 
 

@@ -34,7 +34,7 @@ def _whole(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest
     "complex_transformers::attention", mutates_args=(), schema=f"({_GIVEN}) -> (Tensor, Tensor, Tensor)"
 )
 def attend(*given: Any) -> tuple[Tensor, ...]:
-    """Return the context ``[B, H, T, D_v]`` and, per query, the largest score and the sum of exponentials."""
+    """Return the context ``[B, H, T, D_v]`` and, per query, the maximum and the sum of the softmax."""
     return forward(*_whole(*given))
 
 
