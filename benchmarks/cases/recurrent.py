@@ -74,23 +74,6 @@ def lstm_products(steps: int, batch: int, features: int) -> Step:
     return step
 
 
-def inference(steps: int, batch: int, features: int) -> dict[str, Step]:
-    """Return the LSTM in inference by torch's kernel and step by step, and torch's own of the same stored width."""
-    layer, twin = ComplexLSTM(2 * features, 2 * features).eval(), nn.LSTM(2 * features, 2 * features).eval()
-    x = torch.randn(steps, batch, 2 * features)
-
-    @torch.no_grad()
-    def run(layer: nn.Module, enabled: bool = True) -> None:
-        with torch.backends.cudnn.flags(enabled=enabled):
-            layer(x)
-
-    return {
-        "ComplexLSTM": lambda: run(layer),
-        "ComplexLSTM, step by step": lambda: run(layer, enabled=False),
-        "torch.nn.LSTM": lambda: run(twin),
-    }
-
-
 def case(rounds: int) -> Outcome:
     """LSTM and GRU of 256 complex features on 64 sequences of 40 steps against torch's and other libraries' layers."""
     steps, batch, features = 40, 64, 256
@@ -117,7 +100,4 @@ def case(rounds: int) -> Outcome:
             contestants[floor] = lstm_products(steps, batch, features)
             comparisons += [Comparison(floor, name) for name in (ours, *bars) if name in contestants]
         rows += race(f"{kind}, training step", contestants, comparisons, rounds)
-    for steps, batch in ((100, 1), (40, 16)):
-        others = [Comparison("ComplexLSTM", name) for name in ("ComplexLSTM, step by step", "torch.nn.LSTM")]
-        rows += race(f"LSTM, inference, {batch} x {steps} steps", inference(steps, batch, features), others, rounds)
     return Outcome(rows, notes)

@@ -2,140 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention as a Triton kernel against complex128, by the interpreter on the CPU or on a GPU (``make test-gpu``)."""
 
-from contextlib import nullcontext
 from itertools import product
 
 import pytest
 import torch
+from attention_oracle import (
+    BACKWARD,
+    DTYPES,
+    FORWARD,
+    MASKS,
+    SCORES,
+    SHAPES,
+    Module,
+    assert_near,
+    boolean,
+    check,
+    gradients,
+    make,
+    oracle,
+)
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from complex_transformers.kernels.accelerator import (
     attention as accelerated,
     attention_launch,
-    attention_tuning,
-    switch,
 )
 from complex_transformers.nn import GroupedQueryAttention, complex_attention, use_kernels
 from interpreter import DEVICE
-from oracles import TOLERANCE, finite
-
-SCORES = ("modulus", "bilinear_modulus")
-DTYPES = (torch.float32, torch.bfloat16, torch.float16)
-FORWARD, BACKWARD = ["forward"], ["forward", "backward_query", "backward_key"]
-
-# B, H, G, T, S, D, D_v: batch, heads, heads that share keys, queries, keys, stored widths.
-SHAPES = {
-    "one tile": (2, 1, 1, 5, 7, 4, 8),
-    "several tiles": (1, 2, 1, 20, 23, 6, 10),
-    "shared keys": (1, 4, 2, 9, 17, 8, 8),
-    "a cache, one query": (2, 2, 2, 1, 19, 8, 8),
-    "a cache, some queries": (1, 2, 1, 3, 35, 6, 6),
-    "more queries than keys": (1, 1, 1, 33, 4, 6, 6),
-    "128 features": (1, 1, 1, 3, 18, 256, 256),
-    "odd values": (1, 2, 1, 4, 6, 10, 5),
-    "a feature": (1, 1, 1, 2, 3, 2, 1),
-}
-
-
-def boolean(*shape):
-    """Random, and a query whose keys are all masked, as those of padding are."""
-    mask = torch.rand(shape) > 0.4
-    mask[0, :, 0] = False
-    return mask
-
-
-def additive(dtype, *shape):
-    """Random numbers and the two ways to write that a key is masked."""
-    mask = torch.randn(shape).to(dtype)
-    mask[torch.rand(shape) < 0.3] = torch.finfo(dtype).min
-    mask[torch.rand(shape) < 0.1] = -float("inf")
-    return mask
-
-
-MASKS = {
-    "none": lambda dtype, b, h, t, s: None,
-    "causal": lambda dtype, b, h, t, s: None,
-    "padding": lambda dtype, b, h, t, s: boolean(b, 1, 1, s),
-    "every query": lambda dtype, b, h, t, s: boolean(b, 1, t, s),
-    "additive": lambda dtype, b, h, t, s: additive(dtype, b, h, t, s),
-    "additive in float32": lambda dtype, b, h, t, s: additive(torch.float32, 1, h, t, s),
-    "longer than the keys": lambda dtype, b, h, t, s: additive(dtype, t, s + 3),
-}
-
-
-class Module(nn.Module):
-    """What an attention function reads of its layer."""
-
-    def __init__(self, groups=1, is_causal=False):
-        super().__init__()
-        self.num_key_value_groups, self.is_causal = groups, is_causal
-
-
-def make(shape, dtype):
-    batch, heads, groups, length, size, width, value_width = SHAPES[shape]
-    shapes = (batch, heads, length, width), *((batch, heads // groups, size, n) for n in (width, value_width))
-    # As layers make them: heads behind positions in memory, features not next to each other.
-    return [torch.randn(b, n, h, 2 * w).to(dtype)[..., ::2].transpose(1, 2).to(DEVICE) for b, h, n, w in shapes]
-
-
-def as_complex(x):
-    real, imag = x.chunk(2, dim=-1)
-    return torch.complex(real, imag)
-
-
-def oracle(query, key, value, mask, score, scaling, groups, is_causal, keep=1.0):
-    """softmax(score scaling + mask) v in complex128, a lowest number in place of what is masked."""
-    key, value = (x.repeat_interleave(groups, dim=1) for x in (key, value))
-    if score == "modulus":
-        scores = (as_complex(query) @ as_complex(key).mH).abs()
-    else:
-        scores = (as_complex(query) @ as_complex(key).mT).abs()
-    scores = scores * scaling
-    length, size = scores.shape[-2:]
-    if mask is not None:
-        mask = mask[..., :size].to(scores.device)
-        removed = ~mask if mask.dtype == torch.bool else mask <= torch.finfo(mask.dtype).min
-        added = torch.zeros(mask.shape).double() if mask.dtype == torch.bool else mask.double()
-        scores = (scores + added.to(scores.device).masked_fill(removed, 0.0)).masked_fill(removed, -1e300)
-    if is_causal:
-        places = torch.arange(size - length, size, device=scores.device)
-        scores = scores.masked_fill(torch.arange(size, device=scores.device) > places[:, None], -1e300)
-    return ((torch.softmax(scores, dim=-1) * keep) @ value).transpose(1, 2)
-
-
-def gradients(function, inputs, cotangent):
-    leaves = [x.detach().requires_grad_() for x in inputs]
-    out = function(*leaves)
-    return [out, *torch.autograd.grad(out, leaves, cotangent.to(out))]
-
-
-def assert_near(actual, expected, dtype):
-    assert actual.dtype == dtype
-    size = max(1.0, expected.abs().max().item())
-    torch.testing.assert_close(actual.double(), expected.double(), rtol=0.0, atol=3 * TOLERANCE[dtype] * size)
-
-
-def check(launched, shape, score, dtype, mask, scaling=0.7):
-    inputs = make(shape, dtype)
-    batch, heads, groups, length, size, _, value_width = SHAPES[shape]
-    module, is_causal = Module(groups, mask == "causal"), mask == "causal" and length > 1
-    given = MASKS[mask](dtype, batch, heads, length, size)
-    given = None if given is None else given.to(DEVICE)
-    cotangent = torch.randn(batch, length, heads, value_width)
-
-    def ours(*inputs):
-        return complex_attention(module, *inputs, given, scaling=scaling, score=score, need_weights=False)[0]
-
-    def exact(*inputs):
-        return oracle(*inputs, given, score, scaling, groups, is_causal)
-
-    found = gradients(ours, inputs, cotangent)
-    assert launched == BACKWARD
-    expected = gradients(exact, [x.double() for x in inputs], cotangent.to(dtype))
-    for one, two in zip(found, expected, strict=True):
-        assert_near(one, two, dtype)
+from oracles import finite
 
 
 @pytest.mark.parametrize(
@@ -492,122 +386,3 @@ def test_a_decoder_layer_with_a_cache(launched, score):
     parts = [layer(part, cache=cache, need_weights=False)[0] for part in x.split([2, 2, 1], dim=1)]
     torch.testing.assert_close(torch.cat(parts, dim=1), expected, rtol=0.0, atol=1e-5)
     assert launched.count("forward") == 4
-
-
-# --- tuning ----------------------------------------------------------------------------------------------------------
-
-TILES = sorted({(name, *tile[:2]) for name, tiles in attention_tuning.CANDIDATES.items() for tile in tiles})
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("name", "queries", "keys"), TILES)
-def test_every_candidate_computes_the_same(launched, monkeypatch, name, queries, keys):
-    def tiles(kernel, grid, arguments, constants, fixed, length_class):
-        return fixed | ({"M": queries, "N": keys} if kernel.fn.__name__ == name else {})
-
-    monkeypatch.setattr(attention_tuning, "tiles", tiles)
-    monkeypatch.setitem(SHAPES, "wide tiles", (1, 2, 2, 150, 161, 6, 10))
-    check(launched, "wide tiles", "modulus", torch.float32, "causal")
-
-
-class Tuner:
-    """Triton's autotuner without a GPU: chooses the last candidate."""
-
-    runs = 0
-
-    def __init__(self, configs, key):
-        self.configs, self.key, self.best_config = configs, key, configs[-1]
-
-    def __call__(self, kernel):
-        assert set(self.key) <= set(kernel.arg_names)
-        return self
-
-    def __getitem__(self, grid):
-        def run(*arguments, **constants):
-            Tuner.runs += 1
-            assert self.cache_results
-            assert grid(constants | self.best_config.all_kwargs())[0] > 0
-
-        return run
-
-
-def test_the_tuned_tiles_are_used_and_remembered(launched, monkeypatch):
-    import triton
-
-    monkeypatch.setattr(attention_tuning, "SHORTEST", 4)
-    monkeypatch.setattr(attention_tuning, "_can_tune", lambda kernel, tensor: True)
-    monkeypatch.setattr(attention_tuning, "_device", lambda tensor: (nullcontext(), 2**18))
-    monkeypatch.setattr(attention_tuning, "_tuned", {})
-    monkeypatch.setattr(triton, "autotune", Tuner)
-    monkeypatch.setattr(Tuner, "runs", 0)
-    for _ in range(2):
-        launched.clear()
-        check(launched, "several tiles", "modulus", torch.float32, "causal")
-    assert Tuner.runs == 3
-    assert [tiles["M"] for tiles in attention_tuning._tuned.values()] == [32, 32, 32]
-    torch.use_deterministic_algorithms(True)
-    try:
-        launched.clear()
-        check(launched, "shared keys", "modulus", torch.bfloat16, "none")
-    finally:
-        torch.use_deterministic_algorithms(False)
-    assert Tuner.runs == 3
-
-
-def test_candidates_fit_into_shared_memory():
-    fixed = {"M": 64, "N": 64, "num_warps": 4, "num_stages": 2}
-    for name, width in product(attention_tuning.CANDIDATES, (16, 128, 256)):
-        constants = {"D": width, "V": width, "PRECISION": "tf32"}
-        small, large = (attention_tuning.candidates(name, constants, 2, kib * 1024, fixed) for kib in (99, 227))
-        assert set(small) <= set(large)
-        assert small[0] == (64, 64, 4, 2)
-        assert len(set(small)) == len(small)
-        assert width == 16 or len(small) < len(large)
-
-
-def test_length_classes():
-    classes = [attention_tuning.bucket(n, 10**6) for n in (1, 511, 512, 2047, 2048, 8191, 8192, 65536)]
-    assert classes == [-1, -1, 0, 0, 1, 1, 2, 2]
-    assert attention_tuning.bucket(4096, 100) == -1
-
-
-# --- memory ----------------------------------------------------------------------------------------------------------
-
-
-class Allocated(TorchDispatchMode):
-    """Bytes of the tensors made within, without those that are given."""
-
-    def __init__(self, *given):
-        super().__init__()
-        self.given = {x.untyped_storage().data_ptr() for x in given}
-        self.storages = {}
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        out = function(*args, **(kwargs or {}))
-        for x in tree_leaves(out):
-            if isinstance(x, torch.Tensor):
-                self.storages[x.untyped_storage().data_ptr()] = x.untyped_storage().nbytes()
-        return out
-
-    def total(self):
-        return sum(size for place, size in self.storages.items() if place not in self.given)
-
-
-@pytest.mark.parametrize("mask", [False, True])
-@pytest.mark.parametrize("score", SCORES)
-def test_memory_is_linear_in_the_length(launched, monkeypatch, score, mask):
-    monkeypatch.setattr(switch, "launch", lambda kernel, *args, **kwargs: launched.append(kernel.fn.__name__))
-
-    def taken(length):
-        inputs = [torch.randn(1, 2, length, 8, device=DEVICE, requires_grad=True) for _ in range(3)]
-        keep = torch.ones(1, 1, 1, length, dtype=torch.bool, device=DEVICE) if mask else None
-        cotangent = torch.randn(1, length, 2, 8, device=DEVICE)
-        with Allocated(*inputs, cotangent, *([keep] if mask else [])) as allocated:
-            out, _ = complex_attention(Module(is_causal=not mask), *inputs, keep, score=score, need_weights=False)
-            gradients = torch.autograd.grad(out, inputs, cotangent)
-        assert len(gradients) == 3
-        return allocated.total()
-
-    # Of every position and head: 8 numbers of the context and of three gradients, and three of the softmax.
-    assert [taken(n) / (4 * 2 * n) for n in (256, 16384)] == [4 * 8 + 3] * 2
-    assert launched == 2 * BACKWARD

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from recurrent_oracles import LAYERS, first_states, stacked
+from recurrent_oracles import LAYERS, first_states
 
 from complex_transformers.nn import ComplexGRU, ComplexLSTM
 from complex_transformers.nn.recurrent import layers as recurrent, torch_kernels
@@ -126,33 +126,6 @@ def test_other_layers_run_step_by_step(kind, why, calls, monkeypatch):
     elif why in ("dtypes", "export"):
         assert not layer._suits_torch(x, None)
     assert not calls
-
-
-@pytest.mark.parametrize("bidirectional", [False, True])
-def test_inference_on_a_cpu_with_few_rows(bidirectional, monkeypatch):
-    layer = make("lstm", bidirectional=bidirectional)
-    x, mask = randn(recurrent._MIN_TORCH_STEPS, 3, 4, dtype=torch.float32), torch.ones(recurrent._MIN_TORCH_STEPS, 3)
-    mask[:7, 1] = mask[-5:, 2] = 0
-    expected, expected_last = layer(x, mask=mask)  # with gradients: the step loop
-    with torch.no_grad():
-        monkeypatch.setattr(torch_kernels, "run_layer", spy := Spy(torch_kernels.run_layer))
-        found, last = layer(x, mask=mask)
-        layer(x[1:])
-        layer(x.repeat(1, 6, 1))
-    assert spy.calls == 2
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
-    torch.testing.assert_close(
-        torch.from_numpy(stacked(last)), torch.from_numpy(stacked(expected_last)), rtol=0, atol=1e-6
-    )
-
-
-class Spy:
-    def __init__(self, function):
-        self.function, self.calls = function, 0
-
-    def __call__(self, *args):
-        self.calls += 1
-        return self.function(*args)
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])

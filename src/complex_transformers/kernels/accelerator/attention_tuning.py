@@ -114,7 +114,7 @@ def candidates(
 ) -> list[tuple[int, int, int, int]]:
     """Return the fixed sizes and all others that fit into the shared memory of a block by estimate.
 
-    The autotuner itself skips candidates that turn out to exceed it.
+    The autotuner itself skips candidates that exceed it after all.
     """
     found = [(fixed["M"], fixed["N"], fixed["num_warps"], fixed["num_stages"])]
     for queries, keys, warps, stages in CANDIDATES[name]:

@@ -48,8 +48,6 @@ __all__ = [
 _MIN_SCAN_ROWS = 16
 # With fewer steps, folding gates into the weights costs more than it saves (measured).
 _MIN_READ_STEPS = 8
-# Sizes for which torch's LSTM is faster than the step loop on a CPU in inference (docs/decisions/0011-recurrent.md).
-_MIN_TORCH_STEPS, _MAX_TORCH_ROWS = 32, 16
 TORCH_DEVICES = ("cuda",)  # where torch's kernels are always the fastest; the tests put the CPU here
 
 
@@ -161,13 +159,11 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         """Whether torch's kernels support these tensors and are the fastest."""
         if torch.compiler.is_compiling() or is_exporting() or is_transformed() or not torch.backends.cudnn.enabled:
             return False
+        if x.device.type not in TORCH_DEVICES:
+            return False
         states = () if hx is None else (hx,) if isinstance(hx, Tensor) else hx
-        if x.device.type in TORCH_DEVICES:
-            dtypes = {tensor.dtype for tensor in (x, *states, *self.parameters())}
-            return len(dtypes) == 1 or torch.is_autocast_enabled(x.device.type)
-        is_short_of_rows = x.shape[0] >= _MIN_TORCH_STEPS and x.shape[1] <= _MAX_TORCH_ROWS
-        is_inference = not torch.is_grad_enabled() and all(CF.is_plain_cpu(tensor) for tensor in (x, *states))
-        return self.rnn_type == "lstm" and is_short_of_rows and is_inference and x.dtype == torch.float32
+        dtypes = {tensor.dtype for tensor in (x, *states, *self.parameters())}
+        return len(dtypes) == 1 or torch.is_autocast_enabled(x.device.type)
 
     def _weights_of(self, index: int) -> tuple[torch_kernels.Layer, torch_kernels.Layer, Tensor | None]:
         """Return the weights of input and state of a layer and direction, and the parameters of its gates."""
