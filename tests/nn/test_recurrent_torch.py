@@ -44,7 +44,11 @@ def make(kind, gate="projected", dtype=torch.float32, **options):
 
 def outputs(layer, x, hx, mask):
     out, last = layer(x, hx, mask)
-    return [out, *(last if isinstance(last, tuple) else [last])]
+    return [out, *states_of(last)]
+
+
+def states_of(last):
+    return list(last) if isinstance(last, tuple) else [last]
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -96,9 +100,13 @@ def test_autocast_computes_in_its_dtype_and_trains_in_float32(kind, calls):
     layer, x = make(kind), randn(5, 3, 4, dtype=torch.float32)
     expected = layer(x)[0]
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        out = layer(x)[0]
-    assert len(calls) == 4  # two layers, twice
+        out, last = layer(x)
+        _, masked_last = layer(x, mask=torch.ones(5, 3))
+    assert len(calls) == 6  # two layers, three times
     assert out.dtype == torch.bfloat16
+    for one, two in zip(states_of(last), states_of(masked_last), strict=True):
+        assert one.dtype == two.dtype == torch.bfloat16
+        torch.testing.assert_close(one, two)
     torch.testing.assert_close(out.float(), expected, rtol=0, atol=3e-2)
     out.float().square().sum().backward()
     assert all(p.grad.dtype == torch.float32 and p.grad.isfinite().all() for p in layer.parameters())

@@ -126,7 +126,7 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         return dropped
 
     def _run(self, x: Tensor, hx: Any, mask: Tensor | None) -> tuple[Tensor, Any]:
-        """Run by torch's kernels if they compute the same and are the fastest, else step by step."""
+        """Run in cuDNN if a real layer computes the same and cuDNN supports these tensors, else step by step."""
         is_real = all(self._is_real_layer(index) for index in range(len(self.input_proj)))
         if not (is_real and self._suits_torch(x, hx)):
             return super()._run(x, hx, mask)
@@ -156,7 +156,7 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         return is_plain and self.activation == "split_tanh" and self._can_read_rows()
 
     def _suits_torch(self, x: Tensor, hx: Any) -> bool:
-        """Whether torch's kernels support these tensors and are the fastest."""
+        """Whether cuDNN supports these tensors."""
         if torch.compiler.is_compiling() or is_exporting() or is_transformed() or not torch.backends.cudnn.enabled:
             return False
         if x.device.type not in TORCH_DEVICES:

@@ -134,4 +134,4 @@ class Packing:
         out = reorder(padded, self.back, 0).masked_fill(~self.mask.unsqueeze(-1), 0.0)
         is_empty = (self.lengths == 0).view(1, -1, 1)
         rows = (state[:, like.unsorted_indices] for state in after)
-        return out, tuple(torch.where(is_empty, old, new) for old, new in zip(before, rows, strict=True))
+        return out, tuple(torch.where(is_empty, old.to(new.dtype), new) for old, new in zip(before, rows, strict=True))
