@@ -12,6 +12,7 @@ from experiments.grids import (
     gates,
     lift,
     paper,
+    positions,
     quantum,
     speech,
     stability,
@@ -25,7 +26,7 @@ from experiments.grids import (
 __all__ = ["GRIDS"]
 
 MODULES = (
-    *(text, speech, paper, fair, quantum, gates, stability, lift, bits, causal),
+    *(text, speech, paper, fair, quantum, gates, stability, lift, bits, causal, positions),
     *(thesis, thesis_language, thesis_memory, thesis_semantics),
 )
 GRIDS: dict[str, Grid] = {grid.name: grid for module in MODULES for grid in module.GRIDS}

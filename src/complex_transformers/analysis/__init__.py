@@ -8,7 +8,7 @@ from .frequencies import WordFrequency, frequency_table, period_summary, plot_fr
 from .memories import memory_hit_rates, plot_memories
 from .parameters import count_parameters
 from .phases import phase_colours, plot_phases, plot_spectrum
-from .positions import perplexity_by_position
+from .positions import perplexity_by_position, perplexity_by_range, plot_perplexity_by_position
 from .states import (
     Interference,
     OutcomeWords,
@@ -44,12 +44,14 @@ __all__ = [
     "part_coupling",
     "period_summary",
     "perplexity_by_position",
+    "perplexity_by_range",
     "phase_colours",
     "plot_attention",
     "plot_frequency_density",
     "plot_interference",
     "plot_memories",
     "plot_outcome_words",
+    "plot_perplexity_by_position",
     "plot_phases",
     "plot_spectrum",
     "plot_text_state",

@@ -5,13 +5,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-__all__ = ["perplexity_by_position"]
+from .plotting import legend_beside, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["perplexity_by_position", "perplexity_by_range", "plot_perplexity_by_position"]
 
 
 @torch.no_grad()
@@ -51,3 +57,43 @@ def perplexity_by_position(model: nn.Module, windows: Iterable[Mapping[str, Tens
     if not len(count) or not bool(count.all()):
         raise ValueError(f"windows must have a token to predict at each position, got counts {count.tolist()}")
     return [math.exp(value) if value < 700 else math.inf for value in (loss / count).tolist()]
+
+
+def perplexity_by_range(curve: Sequence[float], steps_per_octave: int = 1) -> dict[int, float]:
+    """Return the geometric mean of perplexities over ranges of positions.
+
+    Args:
+        curve: the perplexity at positions 1, 2, ..., from ``perplexity_by_position``.
+        steps_per_octave: k, for ranges that end at 2^(i/k); 1 gives positions 1, 2, 3 to 4, 5 to 8, ...
+
+    Returns:
+        The mean for each last position of a range; the last range ends with the curve.
+    """
+    losses = torch.tensor(curve, dtype=torch.float64).log()
+    steps = math.ceil(steps_per_octave * math.log2(len(losses)))
+    ends = sorted({min(round(2 ** (step / steps_per_octave)), len(losses)) for step in range(steps + 1)})
+    starts = [0, *ends[:-1]]
+    return {end: math.exp(losses[start:end].mean()) for start, end in zip(starts, ends, strict=True)}
+
+
+def plot_perplexity_by_position(curves: Mapping[str, Sequence[float]], trained_length: int | None = None) -> Figure:
+    """Plot perplexities by position on logarithmic axes, one curve for each named model.
+
+    Args:
+        curves: the perplexity at positions 1, 2, ..., from ``perplexity_by_position``. Eight points per octave are
+            drawn, each the geometric mean over the positions since the point before.
+        trained_length: tokens of a training sequence, marked by a vertical line.
+    """
+    figure = new_figure(7.0, 3.5)
+    axis = figure.subplots()
+    for name, curve in curves.items():
+        means = perplexity_by_range(curve, steps_per_octave=8)
+        axis.plot(list(means), list(means.values()), label=name)
+    if trained_length is not None:
+        axis.axvline(trained_length, linestyle=":", color="grey", label="trained length")
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.set_xlabel("position (tokens)")
+    axis.set_ylabel("perplexity")
+    legend_beside(axis)
+    return figure

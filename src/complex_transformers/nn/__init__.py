@@ -11,6 +11,7 @@ from .arithmetic import *
 from .attention.alignment import *
 from .attention.grouped_query import *
 from .attention.multi_head import *
+from .attention.polar import *
 from .attention.relative import *
 from .attention.rotary import *
 from .convolution import *

@@ -99,7 +99,7 @@ def tensor_parallel_plan(model: nn.Module) -> dict[str, str]:
         for child, layer in module.named_children():
             if child in ("q_norm", "k_norm"):  # all heads share the gains, but a process has only some of them
                 plan[f"{name}.{child}"] = "replicated_with_grad_allreduce"
-            if child == "activation" and any(True for _ in layer.parameters()):
+            if child == "polar" or (child == "activation" and any(True for _ in layer.parameters())):
                 plan[f"{name}.{child}"] = "features"
     return {replace_layer_number_by_wildcard(rule): style for rule, style in plan.items()}
 

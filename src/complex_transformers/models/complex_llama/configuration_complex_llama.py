@@ -18,8 +18,9 @@ from ..base.configuration import TextConfig, check_positive_field
 
 __all__ = ["LAYER_TYPES", "ROPE_TYPES", "ComplexLlamaConfig"]
 
-POSITION_TYPES = ("rotary", "rotary_word", "complex_order")
+POSITION_TYPES = ("rotary", "rotary_word", "polar", "polar_word", "complex_order")
 ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3")
+PLAIN_TYPES = ("rotary_word", "polar", "polar_word")  # position types without scaled frequencies
 LAYER_TYPES = ("full_attention", "sliding_attention")
 NORM_POSITIONS = ("pre", "output", "both")
 
@@ -70,12 +71,16 @@ class ComplexLlamaConfig(TextConfig):
         final_logit_softcapping: the same limit for the logits of the LM head (Gemma 2).
         attention_probs_dropout_prob: dropout probability of the attention weights.
         position_type: ``rotary`` (default): D complex features rotate by the angles of Llama; ``rotary_word``: every
-            token has its own rotation frequencies, ``nn.RotaryWordPositions``; ``complex_order``: phases in the
-            embedding (ComplexOrder Eq. 5), no rotation in attention.
+            token has its own rotation frequencies, ``nn.RotaryWordPositions``; ``polar``: queries and keys have moduli
+            that depend on content and phases that depend on positions, ``nn.PolarHeads`` (PoPE); ``polar_word``: the
+            same with frequencies per token; ``complex_order``: phases in the embedding (ComplexOrder Eq. 5), no
+            rotation in attention.
+        imaginary_heads: ``none`` (default), ``equal_heads`` or ``equal_cache``: heads whose score is the imaginary
+            part Im(q k^H), see ``nn.GroupedQueryAttention`` (RoPE++). ``equal_heads`` halves the KV cache.
         rope_parameters: as in Transformers, default ``{"rope_type": "default", "rope_theta": 10000.0}``. Types are
             ``default``, ``linear``, ``dynamic``, ``yarn``, ``longrope`` and ``llama3``; ``partial_rotary_factor`` is
-            the share of a head that rotates. Layer types may have one dictionary each (Gemma 3). ``rotary_word`` has
-            ``default`` only.
+            the share of a head that rotates. Layer types may have one dictionary each (Gemma 3). ``rotary_word``,
+            ``polar`` and ``polar_word`` have ``default`` only.
         no_rope_layers: for each layer 1 to rotate queries and keys, or 0 (SmolLM3); default 1 for all.
         sliding_window: tokens that a layer of type ``sliding_attention`` attends to, its own included (Mistral).
         layer_types: ``full_attention`` or ``sliding_attention`` for each layer; default ``sliding_attention`` for all
@@ -137,6 +142,7 @@ class ComplexLlamaConfig(TextConfig):
     attn_logit_softcapping: float | int | None = None
     final_logit_softcapping: float | int | None = None
     position_type: str = "rotary"
+    imaginary_heads: str = "none"
     rope_parameters: dict | None = None
     no_rope_layers: list[int] | None = None
     sliding_window: int | None = None
@@ -177,7 +183,8 @@ class ComplexLlamaConfig(TextConfig):
     def validate_sizes(self) -> None:
         super().validate_sizes()
         assert self.num_key_value_heads is not None  # __post_init__ has set it
-        check_heads(self.hidden_size, self.num_attention_heads, self.num_key_value_heads, self.head_dim)
+        heads = (self.num_attention_heads, self.num_key_value_heads, self.head_dim)
+        check_heads(self.hidden_size, *heads, self.imaginary_heads)
 
     def validate_probabilities(self) -> None:
         super().validate_probabilities()
@@ -233,8 +240,8 @@ class ComplexLlamaConfig(TextConfig):
             check_choice("rope_type", rope_type, ROPE_TYPES)
             check_rope_theta(parameters.get("rope_theta", 10000.0))
             is_plain = rope_type == "default" and parameters.get("partial_rotary_factor", 1.0) == 1.0
-            if self.position_type == "rotary_word" and (not is_plain or parameters is not self.rope_parameters):
+            if self.position_type in PLAIN_TYPES and (not is_plain or parameters is not self.rope_parameters):
                 raise ValueError(
                     "rope_parameters must have rope_type='default', no partial_rotary_factor and no layer types for "
-                    f"position_type='rotary_word', got {self.rope_parameters}."
+                    f"position_type={self.position_type!r}, got {self.rope_parameters}."
                 )

@@ -79,6 +79,8 @@ class ComplexLlamaAttention(GroupedQueryAttention):
             eps=config.rms_norm_eps,
             activation_bits=config.activation_bits,
             softcap=config.attn_logit_softcapping,
+            polar=config.position_type.startswith("polar"),
+            imaginary_heads=config.imaginary_heads,
             layer_idx=layer_idx,
             number_field=config.number_field,
             attention_function=attend_by_interface,
@@ -194,7 +196,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
 
         Raises:
             ValueError: empty input, shapes that do not match, ids outside the vocabulary, a cache of another batch
-                size, ``inputs_embeds`` with ``position_type="rotary_word"``.
+                size, ``inputs_embeds`` with position types that have frequencies per token.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         given_cache = cache
@@ -255,7 +257,8 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         elif not isinstance(self.rotary, RotaryWordPositions):
             common = self.rotary(positions, dtype)
         elif input_ids is None:
-            raise ValueError("input_ids must be given with position_type='rotary_word', got inputs_embeds.")
+            position_type = self.config.position_type
+            raise ValueError(f"input_ids must be given with position_type={position_type!r}, got inputs_embeds.")
         else:
             common = self.rotary(input_ids, positions, dtype)
         return dict.fromkeys(types, common)

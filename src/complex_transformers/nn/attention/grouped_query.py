@@ -6,18 +6,24 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 
+from ...kernels.modulus_attention import rotate_back
 from .. import (
     functional as CF,
 )
 from ..arithmetic import arithmetic
+from ..checks import check_choice
 from ..low_bit.rounding import check_activation_bits, round_parts
 from ..normalization import rms_norm
 from ..widely_linear import linear_layer
 from .multi_head import AttentionFunction, HeadedAttention, check_attention, merge_heads, split_heads
+from .polar import PolarHeads
 
 __all__ = ["GroupedQueryAttention"]
+
+IMAGINARY_HEADS = ("none", "equal_heads", "equal_cache")
 
 
 class GroupedQueryAttention(HeadedAttention):
@@ -45,6 +51,10 @@ class GroupedQueryAttention(HeadedAttention):
         activation_bits: bits of the inputs of the four projections, see ``round_parts`` (iFairy: 8); default no
             rounding.
         softcap: limit of the scores, see ``complex_attention`` (Gemma 2); default none.
+        polar: queries and keys in polar form, see ``PolarHeads`` (PoPE).
+        imaginary_heads: heads with the score Im(q k^H) beside those with Re(q k^H), from the same queries and keys
+            (RoPE++, Liu et al., arXiv 2512.07525). ``equal_cache``: H more heads, and a wider o. ``equal_heads``: H/2
+            of the H heads are imaginary, so q, k, v and the cache have half their size. Default ``none``.
         layer_idx: index of this layer in a cache.
         number_field: ``"complex"`` or ``"real"``.
         attention_function: as in ``ComplexMultiheadAttention``.
@@ -77,6 +87,8 @@ class GroupedQueryAttention(HeadedAttention):
         eps: float = 1e-6,
         activation_bits: int | None = None,
         softcap: float | None = None,
+        polar: bool = False,
+        imaginary_heads: str = "none",
         layer_idx: int | None = None,
         number_field: str = "complex",
         attention_function: AttentionFunction | None = None,
@@ -86,11 +98,15 @@ class GroupedQueryAttention(HeadedAttention):
         self.numbers = arithmetic(number_field)
         check_attention(score, normalization, number_field)
         num_key_value_heads = num_heads if num_key_value_heads is None else num_key_value_heads
-        check_heads(embed_dim, num_heads, num_key_value_heads, head_dim)
+        check_heads(embed_dim, num_heads, num_key_value_heads, head_dim, imaginary_heads)
         head_dim = embed_dim // num_heads if head_dim is None else head_dim
-        self.num_heads = num_heads
+        if imaginary_heads == "equal_heads":
+            num_heads, num_key_value_heads = num_heads // 2, num_key_value_heads // 2
+        self.num_heads = num_heads  # of the projections
         self.num_key_value_heads = num_key_value_heads
-        self.num_key_value_groups = num_heads // num_key_value_heads
+        self.has_imaginary_heads = imaginary_heads != "none"
+        num_contexts = 2 * num_heads if self.has_imaginary_heads else num_heads
+        self.num_key_value_groups = num_contexts // num_key_value_heads
         self.head_dim = head_dim
         self.dropout = dropout
         self.score = score
@@ -103,13 +119,15 @@ class GroupedQueryAttention(HeadedAttention):
         self.q_proj = linear(embed_dim, num_heads * head_dim, bias=bias)
         self.k_proj = linear(embed_dim, num_key_value_heads * head_dim, bias=bias)
         self.v_proj = linear(embed_dim, num_key_value_heads * head_dim, bias=bias)
-        self.o_proj = linear(num_heads * head_dim, embed_dim, bias=bias if output_bias is None else output_bias)
+        self.o_proj = linear(num_contexts * head_dim, embed_dim, bias=bias if output_bias is None else output_bias)
         self.softcap = softcap
         self.qk_norm = qk_norm
         normed = (num_heads, num_key_value_heads) if qk_norm == "all_heads" else (1, 1)
         norms = [rms_norm(heads * head_dim, eps, norm_scale, number_field) if qk_norm else None for heads in normed]
         self.q_norm, self.k_norm = norms
-        self.sub_norm = rms_norm(num_heads * head_dim, eps, norm_scale, number_field) if sub_norm else None
+        self.sub_norm = rms_norm(num_contexts * head_dim, eps, norm_scale, number_field) if sub_norm else None
+        features = self.numbers.num_features(head_dim)
+        self.polar = PolarHeads(num_key_value_heads, features, number_field) if polar else None
 
     def _heads(self, x: Tensor, num_heads: int, norm: nn.Module | None = None) -> Tensor:
         """``[B, T, ...] -> [B, heads, T, 2D]``, normalised."""
@@ -117,6 +135,17 @@ class GroupedQueryAttention(HeadedAttention):
             x, norm = norm(x), None
         heads = split_heads(x, num_heads, self.numbers.num_parts)
         return heads if norm is None else norm(heads)
+
+    def _placed(self, query: Tensor, key: Tensor, factors: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Rotate queries and keys, or put them into polar form, and append the queries of imaginary heads."""
+        if self.polar is not None:
+            query, key = self.polar(query, key, factors)
+        elif factors is not None:
+            factors = factors.to(query.dtype)
+            query, key = CF.multiply(query, factors), CF.multiply(key, factors)
+        if self.has_imaginary_heads:  # Re(-i q k^H) = Im(q k^H)
+            query = torch.stack([query, rotate_back(query)], dim=2).flatten(1, 2)
+        return query, key
 
     def forward(
         self,
@@ -147,6 +176,7 @@ class GroupedQueryAttention(HeadedAttention):
             hidden_states: ``[B, T, 2d]``.
             attention_mask: as in ``complex_attention``; None for the causal mask alone.
             factors: ``[B or 1, 1, T, 2D]`` of ``RotaryPositions``, factors of queries and keys; None for no positions.
+                In the real field ``polar`` needs ``head_dim`` features D.
             cache: a cache with ``update(key, value, layer_idx)``, extended by this call; it stores rotated keys.
             kwargs: for the attention function.
 
@@ -157,9 +187,7 @@ class GroupedQueryAttention(HeadedAttention):
         query = self._heads(self.q_proj(hidden_states), self.num_heads, self.q_norm)
         key = self._heads(self.k_proj(hidden_states), self.num_key_value_heads, self.k_norm)
         value = self._heads(self.v_proj(hidden_states), self.num_key_value_heads)
-        if factors is not None:
-            factors = factors.to(query.dtype)
-            query, key = CF.multiply(query, factors), CF.multiply(key, factors)
+        query, key = self._placed(query, key, factors)
         if cache is not None:
             key, value = cache.update(key, value, self.layer_idx, kwargs=kwargs)  # as Transformers' layers call it
         if self.softcap is not None:
@@ -174,7 +202,9 @@ class GroupedQueryAttention(HeadedAttention):
         return f"{text}, score={self.score!r}, normalization={self.normalization!r}"
 
 
-def check_heads(embed_dim: int, num_heads: int, num_key_value_heads: int, head_dim: int | None) -> None:
+def check_heads(
+    embed_dim: int, num_heads: int, num_key_value_heads: int, head_dim: int | None, imaginary_heads: str = "none"
+) -> None:
     """Raise unless the key heads divide the query heads and a head has an even width."""
     if num_heads < 1 or num_key_value_heads < 1 or num_heads % num_key_value_heads:
         raise ValueError(f"num_key_value_heads must divide num_attention_heads={num_heads}, got {num_key_value_heads}")
@@ -183,3 +213,8 @@ def check_heads(embed_dim: int, num_heads: int, num_key_value_heads: int, head_d
     width = embed_dim // num_heads if head_dim is None else head_dim
     if width < 1 or width % 2:
         raise ValueError(f"head_dim (halves) must be even, got {width}. Set it, or change num_attention_heads.")
+    check_choice("imaginary_heads", imaginary_heads, IMAGINARY_HEADS)
+    if imaginary_heads == "equal_heads" and num_key_value_heads % 2:
+        raise ValueError(
+            f"num_key_value_heads must be even with imaginary_heads='equal_heads', got {num_key_value_heads}."
+        )

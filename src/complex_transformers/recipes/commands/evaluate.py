@@ -4,10 +4,12 @@
 
     complex-transformers evaluate --model outputs/causal-lm --eval_file test.txt
     complex-transformers evaluate --model outputs/text-classification --eval_file test.csv
+    complex-transformers evaluate --model outputs/causal-lm --eval_file test.txt --segment 4096 --plot_file plot.png
 
 A causal language model scores a text file; a text classifier a table with the columns ``text`` and ``label``; an
 encoder-decoder a table with the columns ``source`` and ``target``. Tables are csv, tsv, json, jsonl or parquet.
-Files may be compressed (.gz, .bz2, .xz).
+Files may be compressed (.gz, .bz2, .xz). ``--by_position`` adds the perplexity by position in a segment, which shows
+whether a model can read longer sequences than it was trained on.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch import Tensor
 from transformers import AutoTokenizer, HfArgumentParser, PreTrainedModel, pipeline
 
+from ...analysis import perplexity_by_position, perplexity_by_range, plot_perplexity_by_position
 from ...data.files import read_text
 from ...metrics.language_modeling import language_model_scores
 from ...metrics.translation import TranslationMetric
@@ -36,6 +40,8 @@ class Arguments:
     eval_file: str = field(metadata={"help": "a UTF-8 text, or a table: see above"})
     output_file: str | None = field(default=None, metadata={"help": "JSON file for the scores"})
     segment: int = field(default=256, metadata={"help": "tokens that a language model sees at once"})
+    by_position: bool = field(default=False, metadata={"help": "perplexity of positions n/2 + 1 to n of a segment"})
+    plot_file: str | None = field(default=None, metadata={"help": "image of the perplexity by position"})
     batch_size: int = field(default=32, metadata={"help": "rows of a table that a model sees at once"})
     text_column: str = "text"
     label_column: str = "label"
@@ -57,7 +63,18 @@ def score_text(args: Arguments, model: PreTrainedModel) -> dict[str, Any]:
         if (scored := segment.shape[1] - 1) > 0:
             total += model(input_ids=segment, labels=segment).loss.item() * scored
             tokens += scored
-    return {**language_model_scores(total, tokens), "tokens": tokens}
+    scores = {**language_model_scores(total, tokens), "tokens": tokens}
+    return scores | (score_positions(args, model, ids) if args.by_position or args.plot_file else {})
+
+
+def score_positions(args: Arguments, model: PreTrainedModel, ids: Tensor) -> dict[str, Any]:
+    """Return the perplexity by range of positions in a segment of the tokens ``[1, N]``, and plot it by position."""
+    segments = [segment for segment in ids.split(args.segment, dim=1) if segment.shape[1] > 1]
+    windows = ({"input_ids": segment[:, :-1], "shift_labels": segment[:, 1:]} for segment in segments)
+    curve = perplexity_by_position(model, windows)
+    if args.plot_file is not None:
+        plot_perplexity_by_position({args.model: curve}).savefig(args.plot_file)
+    return {"perplexity_by_position": {str(last): value for last, value in perplexity_by_range(curve).items()}}
 
 
 def score_labels(args: Arguments, model: PreTrainedModel) -> dict[str, Any]:

@@ -1,0 +1,89 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Positions of causal decoders: quality at the trained length, and perplexity by position far beyond it.
+
+    python -m experiments.run positions-choice   # every row with every learning rate, 300 steps, on validation
+    python -m experiments.run positions          # the best of them, 800 steps, with three other seeds
+    python -m experiments.run positions-512      # some rows trained on sequences of 512 tokens, read to 8,192
+
+The tables and the picture go to ``docs/concepts/positions.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchmarks.reporting import read_lines
+
+from experiments.grid import Functions, Place
+from experiments.positions import Decoder, settings, train_and_test, train_and_validate
+
+__all__ = ["GRIDS", "RATES", "ROWS", "ChosenDecoders"]
+
+RATES = (1e-3, 2e-3, 4e-3, 8e-3)
+FINAL_SEEDS = (1, 2, 3)
+DECODERS: Mapping[str, Mapping[str, Any]] = {
+    "rotary": {},
+    "polar": {"position_type": "polar"},
+    "polar_word": {"position_type": "polar_word"},
+    "none": {"no_rope_layers": (0, 0, 0)},
+    "equal_heads": {"imaginary_heads": "equal_heads"},
+    "equal_cache": {"imaginary_heads": "equal_cache"},
+}
+# Sizes of a real network with as many parameters as the complex one.
+EQUAL = {
+    "text8": {"hidden_size": 88, "intermediate_size": 266},
+    "wikitext-2": {"hidden_size": 112, "intermediate_size": 276},
+}
+
+
+def _rows(data: str) -> dict[str, Decoder]:
+    real = {"number_field": "real"}
+    networks = {f"complex,{name}": options for name, options in DECODERS.items()}
+    networks |= {f"real,{name}": {**real, **options} for name, options in DECODERS.items()}
+    equal = {**real, **EQUAL[data]}
+    networks |= {f"real-equal-parameters,{name}": {**equal, **DECODERS[name]} for name in ("rotary", "polar")}
+    return {f"{data},{name}": Decoder(data, tuple(given.items()), 0.0, 800) for name, given in networks.items()}
+
+
+ROWS = {row: run for data in EQUAL for row, run in _rows(data).items()}
+
+
+@dataclass(frozen=True)
+class ChosenDecoders(Functions):
+    """Runs with the learning rate that was best on validation in another grid; ties go to the first."""
+
+    choice: str = ""
+
+    def run(self, row: str, seed: int, place: Place) -> dict[str, Any] | None:
+        if place.dry_run:
+            return None
+        chosen = replace(self.rows[row], learning_rate=self.best(row, place))
+        return {"settings": self._settings(row), **self.function(chosen, seed)}
+
+    def best(self, row: str, place: Place) -> float:
+        """Return the learning rate of a row.
+
+        Raises:
+            ValueError: some learning rates were not run.
+        """
+        lines = read_lines(place.results / f"{self.choice}.jsonl")
+        losses = {line["row"]: line["validation_loss"] for line in lines}
+        tried = {rate: losses.get(f"{row},{rate:g}") for rate in RATES}
+        if None in tried.values():
+            raise ValueError(f'{row} has no learning rate yet. Run python -m experiments.run {self.choice} "{row},*".')
+        return min(tried, key=lambda rate: tried[rate])
+
+
+CHOICES = {
+    f"{row},{rate:g}": replace(run, steps=300, learning_rate=rate) for row, run in ROWS.items() for rate in RATES
+}
+LONG: Sequence[str] = ("rotary", "polar", "polar_word", "none")
+LONG_ROWS = {row: replace(ROWS[row], length=512, window=8192) for row in (f"text8,complex,{name}" for name in LONG)}
+GRIDS = (
+    Functions("positions-choice", CHOICES, (0,), train_and_validate, settings),
+    ChosenDecoders("positions", ROWS, FINAL_SEEDS, train_and_test, settings, choice="positions-choice"),
+    ChosenDecoders("positions-512", LONG_ROWS, FINAL_SEEDS, train_and_test, settings, choice="positions-choice"),
+)
