@@ -28,7 +28,7 @@ DATA: Mapping[str, tuple[tuple[str, str, str], str, int]] = {
     "text8": (("train-5.8m", "dev-0.5m", "test-0.5m"), "character", 28),
     "wikitext-2": (("train", "valid", "test"), "bpe", 4000),
 }
-SIZES = {"hidden_size": 128, "intermediate_size": 352, "num_hidden_layers": 3, "num_attention_heads": 4}
+SIZES = {"hidden_size": 128, "intermediate_size": 352, "num_hidden_layers": 3, "num_attention_heads": 2}
 PROTOCOL: dict[str, Any] = {
     "tokens_per_step": 2048,
     "warmup_share": 0.1,
