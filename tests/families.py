@@ -42,6 +42,7 @@ TYPES = {"type_vocab_size": 2, "embedding_norm": True, "add_pooling_layer": True
 BERT = {**LEARNED, **REAL_SCORE, **TYPES, "norm_type": "stored_layer", "attention_scale": 0.3}
 FAIRY = {"linear_type": "conjugate", "gate_product": "conj", "hidden_act": "relu2", "sub_norms": True}
 WINDOWS = {"sliding_window": 3, "layer_types": ["sliding_attention", "full_attention"], "norm_position": "both"}
+POLAR = {"position_type": "polar"}
 LUONG = {"attention_type": "luong"}
 DEEP = {"encoder_layers": 2, "decoder_layers": 2}
 MODULI = {"lm_readout": "modulus"}
@@ -174,9 +175,11 @@ FAMILIES = {
             "real": head("ForCausalLM", REAL, tie_word_embeddings=True, num_key_value_heads=2),
             "widely linear": head(CLASSIFIER, LIFTED, attention_bias=True, head_dim=12),
             "windows": head("ForCausalLM", WINDOWS, attn_logit_softcapping=5.0),
+            "polar": head("ForCausalLM", POLAR, imaginary_heads="equal_heads", num_key_value_heads=2),
         },
         {
             "fairy": head("ForCausalLM", FAIRY),
+            "real polar words": head("ForCausalLM", REAL, position_type="polar_word", imaginary_heads="equal_cache"),
             "words turn": head("ForCausalLM", LIFTED, position_type="rotary_word", qk_norm=True),
             "waves": head("ForCausalLM", TIED_MODULI, position_type="complex_order", attention_score="modulus"),
             "bilinear amplitudes": head(

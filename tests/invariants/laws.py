@@ -74,7 +74,7 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
             *("what_is_no_number_stays_in_its_row", "padding_holds_any_size", "padding_may_be_no_number"),
             *("embeddings_stand_for_ids", "numbers_of_any_size_have_finite_gradients"),
         ),
-        ("complex_llama: words turn",),
+        ("complex_llama: words turn", "complex_llama: real polar words"),
     ): "every word turns at its own speed: embeddings name no words, and are refused",
     (("a_common_phase_passes_through",), ("synconmt",)): "each part of a state has attention weights of its own",
     (

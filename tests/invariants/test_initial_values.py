@@ -92,7 +92,7 @@ def check(model, config):
         table = hasattr(module, "word_tables")
         if table or isinstance(module, nn.Embedding) or leaf in ("content_bias", "position_bias"):
             check_table(model, module, name, leaf, value)
-        elif "bias" in leaf:
+        elif "bias" in leaf or type(module).__name__ == "PolarHeads":
             assert not value.any(), name
         elif type(module).__name__ == "_WhiteningGain":  # I / sqrt(2)
             for row, start in zip(value, (math.sqrt(0.5), 0.0, math.sqrt(0.5)), strict=True):

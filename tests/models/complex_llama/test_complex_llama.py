@@ -307,6 +307,15 @@ REFUSED = [
         {"position_type": "rotary_word", "rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}},
         "rope_parameters must have rope_type='default', .* for position_type='rotary_word'",
     ),
+    (
+        {"position_type": "polar", "rope_parameters": {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}},
+        "rope_parameters must have rope_type='default', .* for position_type='polar'",
+    ),
+    ({"position_type": "polar", "embedding_type": "complex_order"}, "embedding_type .* position_type='polar'"),
+    (
+        {"imaginary_heads": "equal_heads", "num_key_value_heads": 1},
+        "num_key_value_heads must be even with imaginary_heads='equal_heads', got 1",
+    ),
     ({"rope_parameters": {"rope_theta": 0.0}}, "rope_theta must be positive and finite, got 0.0"),
     ({"embedding_type": "complex_order"}, "embedding_type must be 'word' for position_type='rotary'"),
     ({"num_key_value_heads": 3}, "num_key_value_heads must divide num_attention_heads=4, got 3"),
@@ -357,7 +366,7 @@ def test_a_classifier_continues_from_a_cache(head):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("position_type", ["rotary", "rotary_word", "complex_order"])
+@pytest.mark.parametrize("position_type", ["rotary", "rotary_word", "polar", "complex_order"])
 @pytest.mark.parametrize("score", ["real", "modulus"])
 @pytest.mark.parametrize("window", [None, 2])
 def test_packed_rows_equal_rows_of_their_own(position_type, score, window):

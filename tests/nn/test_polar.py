@@ -1,0 +1,170 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Polar positions and imaginary heads against loops over the formulas of their papers in complex128."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from complex_transformers import optimizer_groups
+from complex_transformers.nn import GroupedQueryAttention, PolarHeads, RotaryPositions
+from oracles import assert_close, assert_refused, numbers, r, randn, randomize, softmax, weight, z
+
+THETA = 50.0
+both_fields = pytest.mark.parametrize("field", ["complex", "real"])
+
+
+def features_of(width, field):
+    return width // 2 if field == "complex" else width
+
+
+def modulus_of(value):
+    """|x| of a complex number, softplus of a real one (PoPE)."""
+    return abs(value) if isinstance(value, complex) else math.log1p(math.exp(value))
+
+
+def polar_score(query, key, t, s, phase):
+    """The paper's a_ts = sum_c m_q m_k cos((s - t) theta_c + delta_c), one number at a time."""
+    total = 0.0
+    for c in range(len(query)):
+        delta = min(0.0, max(-2.0 * math.pi, phase[c]))
+        angle = (s - t) * THETA ** (-c / len(query)) + delta
+        total += modulus_of(query[c].item()) * modulus_of(key[c].item()) * math.cos(angle)
+    return total
+
+
+def contexts_of(scores, values):
+    causal = np.where(np.tril(np.ones_like(scores)) > 0, scores, -np.inf)
+    return softmax(causal) @ values
+
+
+def heads_of(layer, projection, sequence, field):
+    """The heads of one sequence, ``[T, features of a head]`` each."""
+    out = sequence @ weight(projection).T
+    return np.split(out, out.shape[1] // features_of(layer.head_dim, field), axis=1)
+
+
+@both_fields
+def test_polar_attention_is_the_formula_of_the_paper(field):
+    layer = randomize(GroupedQueryAttention(16, 4, 2, polar=True, number_field=field)).double()
+    features = features_of(4, field)
+    x = randn(2, 5, 16)
+    factors = RotaryPositions(features, THETA)(torch.arange(5)[None], torch.float64)
+    out, _ = layer(x, factors=factors)
+    for sequence, found in zip(numbers(field, x), numbers(field, out), strict=True):
+        queries, keys, values = (
+            heads_of(layer, each, sequence, field) for each in (layer.q_proj, layer.k_proj, layer.v_proj)
+        )
+        contexts = []
+        for head, query in enumerate(queries):
+            key, phase = keys[head // 2], r(layer.polar.phase)[head // 2]
+            scores = [[polar_score(query[t], key[s], t, s, phase) for s in range(5)] for t in range(5)]
+            contexts.append(contexts_of(np.array(scores) * features**-0.5, values[head // 2]))
+        assert_close(found, np.concatenate(contexts, axis=1) @ weight(layer.o_proj).T, 1e-10)
+
+
+@both_fields
+@pytest.mark.parametrize("kind", ["equal_heads", "equal_cache"])
+def test_imaginary_heads_score_the_imaginary_part(field, kind):
+    layer = randomize(GroupedQueryAttention(16, 4, 2, imaginary_heads=kind, number_field=field)).double()
+    x = randn(1, 5, 16)
+    features = features_of(4, field)
+    out, _ = layer(x, factors=RotaryPositions(2, THETA)(torch.arange(5)[None], torch.float64))
+    (sequence,), (found,) = numbers(field, x), numbers(field, out)
+    queries, keys, values = (
+        heads_of(layer, each, sequence, field) for each in (layer.q_proj, layer.k_proj, layer.v_proj)
+    )
+    rotation = np.exp(1j * np.arange(5)[:, None] * THETA ** (-np.arange(2) / 2))
+    rotated = [[(each if field == "complex" else each[:, :2] + 1j * each[:, 2:]) * rotation for each in heads]
+               for heads in (queries, keys)]  # fmt: skip
+    groups, contexts = len(queries) // len(keys), []
+    for head, query in enumerate(rotated[0]):
+        product = query @ rotated[1][head // groups].conj().T * features**-0.5
+        for scores in (product.real, product.imag):  # beside each other
+            contexts.append(contexts_of(scores, values[head // groups]))
+    assert_close(found, np.concatenate(contexts, axis=1) @ weight(layer.o_proj).T, 1e-10)
+
+
+@both_fields
+def test_imaginary_heads_have_the_sizes_of_the_paper(field):
+    plain, half, more = (
+        GroupedQueryAttention(32, 4, 2, imaginary_heads=kind, number_field=field)
+        for kind in ("none", "equal_heads", "equal_cache")
+    )
+    count = {
+        layer: [each.num_parameters for each in map(Projection, (layer.q_proj, layer.k_proj, layer.o_proj))]
+        for layer in (plain, half, more)
+    }
+    query, key, out = count[plain]
+    assert count[half] == [query // 2, key // 2, out]
+    assert count[more] == [query, key, 2 * out]
+    for layer, cached in ((plain, 2), (half, 1), (more, 2)):
+        cache = Recorded()
+        layer(randn(1, 3, 32, dtype=torch.float32), cache=cache)
+        assert cache.key.shape == cache.value.shape == (1, cached, 3, 8)
+
+
+class Projection:
+    def __init__(self, layer):
+        self.num_parameters = sum(parameter.numel() for parameter in layer.parameters())
+
+
+class Recorded:
+    """A cache that keeps what it is given."""
+
+    def update(self, key, value, layer_idx, **kwargs):
+        self.key, self.value = key, value
+        return key, value
+
+
+def test_only_the_modulus_of_a_complex_feature_counts():
+    """Rotating every feature of a head by a phase of its own changes no polar score."""
+    heads = randomize(PolarHeads(2, 3)).double()
+    factors = RotaryPositions(3)(torch.arange(4)[None], torch.float64)
+    query, key = randn(1, 2, 4, 6), randn(1, 2, 4, 6)
+    phases = np.exp(1j * np.random.default_rng(0).uniform(0, 7, (1, 2, 4, 3)))
+    rotated = [torch.from_numpy(np.concatenate([v.real, v.imag], -1)) for v in (z(query) * phases, z(key) * phases)]
+    for found, expected in zip(heads(*rotated, factors), heads(query, key, factors), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+@both_fields
+def test_gradients(field):
+    heads = PolarHeads(1, 2, field).double()
+    with torch.no_grad():
+        heads.phase.copy_(torch.tensor([[-1.0, -4.0]]))
+    width = 4 if field == "complex" else 2
+    query, key = randn(1, 2, 3, width, grad=True), randn(1, 1, 3, width, grad=True)
+    factors = RotaryPositions(2)(torch.arange(3)[None], torch.float64)
+
+    def scores(query, key, phase):
+        found = torch.func.functional_call(heads, {"phase": phase}, (query, key, factors))
+        return found[0] @ found[1].mT
+
+    assert torch.autograd.gradcheck(scores, (query, key, heads.phase))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_query_of_zero_has_finite_gradients(dtype):
+    layer = GroupedQueryAttention(8, 2, polar=True).to(dtype)
+    x = torch.zeros(1, 3, 8, dtype=dtype, requires_grad=True)
+    layer(x, factors=RotaryPositions(2)(torch.arange(3)[None], dtype))[0].sum().backward()
+    assert all(torch.isfinite(each.grad).all() for each in (x, *layer.parameters()))
+
+
+def test_phases_start_at_zero_stay_exact_and_do_not_decay():
+    layer = GroupedQueryAttention(8, 2, polar=True)
+    assert not layer.polar.phase.any()
+    assert layer.to(torch.bfloat16).polar.phase.dtype == torch.float32
+    decayed, plain = optimizer_groups(layer, 0.1)
+    assert not any(each is layer.polar.phase for each in decayed["params"])
+    assert any(each is layer.polar.phase for each in plain["params"])
+
+
+def test_bad_values():
+    message = "num_key_value_heads must be even with imaginary_heads='equal_heads', got 1"
+    assert_refused(message, GroupedQueryAttention, 8, 2, 1, imaginary_heads="equal_heads")
+    message = "imaginary_heads must be one of .*, got 'both'"
+    assert_refused(message, GroupedQueryAttention, 8, 2, imaginary_heads="both")
