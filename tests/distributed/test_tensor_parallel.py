@@ -38,6 +38,10 @@ MODELS: dict[str, tuple[Case, dict[str, Any]]] = {
         Case("complex_llama", "complex"),
         {"num_key_value_heads": 2, "num_attention_heads": 4, "attention_bias": True, "mlp_bias": True, **LIFTED},
     ),
+    "llama, polar": (
+        Case("complex_llama", "polar"),
+        {"num_key_value_heads": 4, "num_attention_heads": 4, "head_dim": 8},
+    ),
     "streams": (Case("complex_transfo_xl", "modulus"), {}),
 }
 
