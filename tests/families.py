@@ -175,7 +175,7 @@ FAMILIES = {
             "real": head("ForCausalLM", REAL, tie_word_embeddings=True, num_key_value_heads=2),
             "widely linear": head(CLASSIFIER, LIFTED, attention_bias=True, head_dim=12),
             "windows": head("ForCausalLM", WINDOWS, attn_logit_softcapping=5.0),
-            "polar": head("ForCausalLM", POLAR, imaginary_heads="equal_heads", num_key_value_heads=2),
+            "polar": head("ForCausalLM", POLAR, imaginary_heads="equal_heads"),
         },
         {
             "fairy": head("ForCausalLM", FAIRY),

@@ -40,7 +40,7 @@ MODELS: dict[str, tuple[Case, dict[str, Any]]] = {
     ),
     "llama, polar": (
         Case("complex_llama", "polar"),
-        {"num_key_value_heads": 4, "num_attention_heads": 4, "head_dim": 8},
+        {"num_key_value_heads": 2, "num_attention_heads": 4, "head_dim": 8},
     ),
     "streams": (Case("complex_transfo_xl", "modulus"), {}),
 }

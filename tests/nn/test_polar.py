@@ -90,8 +90,8 @@ def test_imaginary_heads_score_the_imaginary_part(field, kind):
 @both_fields
 def test_imaginary_heads_have_the_sizes_of_the_paper(field):
     plain, half, more = (
-        GroupedQueryAttention(32, 4, 2, imaginary_heads=kind, number_field=field)
-        for kind in ("none", "equal_heads", "equal_cache")
+        GroupedQueryAttention(32, 4, keys, imaginary_heads=kind, number_field=field)
+        for kind, keys in (("none", 2), ("equal_heads", 1), ("equal_cache", 2))
     )
     count = {
         layer: [each.num_parameters for each in map(Projection, (layer.q_proj, layer.k_proj, layer.o_proj))]
@@ -100,6 +100,7 @@ def test_imaginary_heads_have_the_sizes_of_the_paper(field):
     query, key, out = count[plain]
     assert count[half] == [query // 2, key // 2, out]
     assert count[more] == [query, key, 2 * out]
+    assert GroupedQueryAttention(32, 4, imaginary_heads="equal_heads").num_key_value_heads == 2
     for layer, cached in ((plain, 2), (half, 1), (more, 2)):
         cache = Recorded()
         layer(randn(1, 3, 32, dtype=torch.float32), cache=cache)
@@ -164,7 +165,7 @@ def test_phases_start_at_zero_stay_exact_and_do_not_decay():
 
 
 def test_bad_values():
-    message = "num_key_value_heads must be even with imaginary_heads='equal_heads', got 1"
-    assert_refused(message, GroupedQueryAttention, 8, 2, 1, imaginary_heads="equal_heads")
+    message = "num_key_value_heads must divide half of num_attention_heads=4, got 4"
+    assert_refused(message, GroupedQueryAttention, 16, 4, 4, imaginary_heads="equal_heads")
     message = "imaginary_heads must be one of .*, got 'both'"
     assert_refused(message, GroupedQueryAttention, 8, 2, imaginary_heads="both")

@@ -313,8 +313,8 @@ REFUSED = [
     ),
     ({"position_type": "polar", "embedding_type": "complex_order"}, "embedding_type .* position_type='polar'"),
     (
-        {"imaginary_heads": "equal_heads", "num_key_value_heads": 1},
-        "num_key_value_heads must be even with imaginary_heads='equal_heads', got 1",
+        {"imaginary_heads": "equal_heads", "num_key_value_heads": 4},
+        "num_key_value_heads must divide half of num_attention_heads=4, got 4",
     ),
     ({"rope_parameters": {"rope_theta": 0.0}}, "rope_theta must be positive and finite, got 0.0"),
     ({"embedding_type": "complex_order"}, "embedding_type must be 'word' for position_type='rotary'"),

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ...nn.attention.grouped_query import check_heads
+from ...nn.attention.grouped_query import check_heads, num_query_heads
 from ...nn.attention.multi_head import check_attention
 from ...nn.attention.rotary import check_rope_theta
 from ...nn.checks import check_choice
@@ -76,7 +76,8 @@ class ComplexLlamaConfig(TextConfig):
             same with frequencies per token; ``complex_order``: phases in the embedding (ComplexOrder Eq. 5), no
             rotation in attention.
         imaginary_heads: ``none`` (default), ``equal_heads`` or ``equal_cache``: heads whose score is the imaginary
-            part Im(q k^H), see ``nn.GroupedQueryAttention`` (RoPE++). ``equal_heads`` halves the KV cache.
+            part Im(q k^H), see ``nn.GroupedQueryAttention`` (RoPE++). ``equal_heads`` halves the KV cache: the default
+            of ``num_key_value_heads`` is then ``num_attention_heads / 2``.
         rope_parameters: as in Transformers, default ``{"rope_type": "default", "rope_theta": 10000.0}``. Types are
             ``default``, ``linear``, ``dynamic``, ``yarn``, ``longrope`` and ``llama3``; ``partial_rotary_factor`` is
             the share of a head that rotates. Layer types may have one dictionary each (Gemma 3). ``rotary_word``,
@@ -160,7 +161,7 @@ class ComplexLlamaConfig(TextConfig):
             if getattr(self, name) is None:
                 setattr(self, name, self.default_of(name))
         if self.num_key_value_heads is None:
-            self.num_key_value_heads = self.num_attention_heads
+            self.num_key_value_heads = num_query_heads(self.num_attention_heads, self.imaginary_heads)
         if self.head_dim is None and self.num_attention_heads > 0 == self.hidden_size % self.num_attention_heads:
             self.head_dim = self.hidden_size // self.num_attention_heads
         if self.layer_types is None:

@@ -311,6 +311,19 @@ class ComplexLlamaForCausalLM(ComplexLlamaPreTrainedModel, ComplexGenerationMixi
         inputs = (input_ids, attention_mask, position_ids, cache, inputs_embeds)
         return causal_lm_output(self, inputs, use_cache, labels, logits_to_keep, **kwargs)
 
+    def init_continuous_batching(self, *args: Any, **kwargs: Any) -> Any:
+        """Start continuous batching, the engine of ``generate_batch``; see ``GenerationMixin``.
+
+        Raises:
+            ValueError: keys are wider than values, which its cache cannot store.
+        """
+        if self.config.position_type.startswith("polar") and self.config.number_field == "real":
+            raise ValueError(
+                "generate_batch needs keys as wide as values, got position_type='polar' with number_field='real'. "
+                "Use generate."
+            )
+        return super().init_continuous_batching(*args, **kwargs)
+
     def generate(self, *args: Any, **kwargs: Any) -> Any:
         """Generate as Transformers does; widely linear layers fold their real matrices once for the whole call."""
         with folded(self):

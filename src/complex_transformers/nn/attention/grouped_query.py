@@ -36,7 +36,7 @@ class GroupedQueryAttention(HeadedAttention):
     Args:
         embed_dim: stored width 2d.
         num_heads: H.
-        num_key_value_heads: H / G; default H.
+        num_key_value_heads: H / G; default H, see ``imaginary_heads``.
         head_dim: stored width 2D of a head, even; default ``embed_dim / num_heads``.
         dropout: dropout probability of the attention weights.
         bias: biases of q, k and v.
@@ -54,7 +54,8 @@ class GroupedQueryAttention(HeadedAttention):
         polar: queries and keys in polar form, see ``PolarHeads`` (PoPE).
         imaginary_heads: heads with the score Im(q k^H) beside those with Re(q k^H), from the same queries and keys
             (RoPE++, Liu et al., arXiv 2512.07525). ``equal_cache``: H more heads, and a wider o. ``equal_heads``: H/2
-            of the H heads are imaginary, so q, k, v and the cache have half their size. Default ``none``.
+            of the H heads are imaginary, so q has half its size, and k, v and the cache, too, by the default of
+            ``num_key_value_heads``, which is H/2. Default ``none``.
         layer_idx: index of this layer in a cache.
         number_field: ``"complex"`` or ``"real"``.
         attention_function: as in ``ComplexMultiheadAttention``.
@@ -97,11 +98,11 @@ class GroupedQueryAttention(HeadedAttention):
         self.attention_function = attention_function
         self.numbers = arithmetic(number_field)
         check_attention(score, normalization, number_field)
-        num_key_value_heads = num_heads if num_key_value_heads is None else num_key_value_heads
+        num_queries = num_query_heads(num_heads, imaginary_heads)
+        num_key_value_heads = num_queries if num_key_value_heads is None else num_key_value_heads
         check_heads(embed_dim, num_heads, num_key_value_heads, head_dim, imaginary_heads)
         head_dim = embed_dim // num_heads if head_dim is None else head_dim
-        if imaginary_heads == "equal_heads":
-            num_heads, num_key_value_heads = num_heads // 2, num_key_value_heads // 2
+        num_heads = num_queries
         self.num_heads = num_heads  # of the projections
         self.num_key_value_heads = num_key_value_heads
         self.has_imaginary_heads = imaginary_heads != "none"
@@ -202,19 +203,24 @@ class GroupedQueryAttention(HeadedAttention):
         return f"{text}, score={self.score!r}, normalization={self.normalization!r}"
 
 
+def num_query_heads(num_heads: int, imaginary_heads: str) -> int:
+    """Return how many queries a token is projected to; imaginary heads share them."""
+    return num_heads // 2 if imaginary_heads == "equal_heads" else num_heads
+
+
 def check_heads(
     embed_dim: int, num_heads: int, num_key_value_heads: int, head_dim: int | None, imaginary_heads: str = "none"
 ) -> None:
     """Raise unless the key heads divide the query heads and a head has an even width."""
-    if num_heads < 1 or num_key_value_heads < 1 or num_heads % num_key_value_heads:
-        raise ValueError(f"num_key_value_heads must divide num_attention_heads={num_heads}, got {num_key_value_heads}")
+    check_choice("imaginary_heads", imaginary_heads, IMAGINARY_HEADS)
+    queries = num_query_heads(num_heads, imaginary_heads)
+    if queries < 1 or num_key_value_heads < 1 or queries % num_key_value_heads:
+        half = "half of " if imaginary_heads == "equal_heads" else ""
+        raise ValueError(
+            f"num_key_value_heads must divide {half}num_attention_heads={num_heads}, got {num_key_value_heads}"
+        )
     if head_dim is None and embed_dim % num_heads:
         raise ValueError(f"num_attention_heads must divide the width {embed_dim}, got {num_heads}. Or set head_dim.")
     width = embed_dim // num_heads if head_dim is None else head_dim
     if width < 1 or width % 2:
         raise ValueError(f"head_dim (halves) must be even, got {width}. Set it, or change num_attention_heads.")
-    check_choice("imaginary_heads", imaginary_heads, IMAGINARY_HEADS)
-    if imaginary_heads == "equal_heads" and num_key_value_heads % 2:
-        raise ValueError(
-            f"num_key_value_heads must be even with imaginary_heads='equal_heads', got {num_key_value_heads}."
-        )
