@@ -7,7 +7,9 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.autograd import gradcheck, gradgradcheck
 
+from complex_transformers.kernels import modulus_attention
 from complex_transformers.nn import ComplexMultiheadAttention, GroupedQueryAttention, complex_attention
 from complex_transformers.nn.attention.phase_coherent import SigmoidBias, unit_vectors
 from oracles import randn, randomize
@@ -82,6 +84,86 @@ def test_context_and_gradients(score, normalization, mask, need_weights):
         results.append([out, *torch.autograd.grad(out, inputs, cotangent)])
     for found, expected in zip(*results, strict=True):
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-11)
+
+
+# --- in blocks -------------------------------------------------------------------------------------------------------
+
+BLOCKED = pytest.mark.parametrize("score", ["real", "modulus", "bilinear_modulus"])
+BLOCK_MASKS = {
+    "none": lambda: None,
+    "padding": lambda: torch.rand(2, 1, 1, 7) > 0.3,
+    "of every head": lambda: torch.rand(2, 3, 5, 7) > 0.3,
+    "added": lambda: randn(2, 1, 5, 7),
+    "two axes": lambda: torch.ones(5, 7, dtype=torch.bool).tril(2),
+}
+
+
+def attend(score, *inputs, mask=None, need_weights=False, **options):
+    query, key, value, bias = inputs
+    options = {"score": score, "normalization": "sigmoid", "need_weights": need_weights, "bias": bias, **options}
+    return complex_attention(nn.Identity(), query, key, value, mask, **options)[0]
+
+
+@BLOCKED
+@pytest.mark.parametrize("mask", BLOCK_MASKS)
+@pytest.mark.parametrize(("scores", "queries"), [(1, 1), (28, 2), (10**6, 3)])
+def test_blocks_give_what_the_whole_gives(score, mask, scores, queries, monkeypatch):
+    monkeypatch.setattr(modulus_attention, "BLOCK_SCORES", scores)
+    monkeypatch.setattr(modulus_attention, "BLOCK_QUERIES", queries)
+    inputs = [*heads(5, 7, 7), randn(1, grad=True)]
+    mask, cotangent, results = BLOCK_MASKS[mask](), randn(2, 5, 3, 6), []
+    for need_weights in (True, False):
+        out = attend(score, *inputs, mask=mask, need_weights=need_weights)
+        results.append([out, *torch.autograd.grad(out, inputs, cotangent)])
+    for found, expected in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+@BLOCKED
+@pytest.mark.parametrize(
+    ("dtype", "autocast"),
+    [(torch.float32, dtype) for dtype in (None, torch.bfloat16, torch.float16)]
+    + [(torch.bfloat16, None), (torch.float16, None)],
+)
+def test_blocks_save_no_scores_and_sum_in_float32(score, dtype, autocast):
+    inputs = [randn(1, 2, 64, 8, dtype=dtype, grad=True) for _ in range(3)]
+    bias, sizes = torch.full((1,), -4.0, requires_grad=True), []
+    error = 0.03 if torch.bfloat16 in (dtype, autocast) else 4e-3
+
+    def keep(tensor):
+        sizes.append(tensor.numel())
+        return tensor
+
+    with (
+        torch.autocast("cpu", autocast or torch.bfloat16, enabled=autocast is not None),
+        torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
+    ):
+        out = attend(score, *inputs, bias)
+    assert max(sizes) < 64 * 64
+    cotangent = torch.randn_like(out)
+    exact = [x.detach().double().requires_grad_() for x in (*inputs, bias)]
+    expected = attend(score, *exact, need_weights=True)
+    torch.testing.assert_close(out.double(), expected, rtol=0, atol=error)
+    found = torch.autograd.grad(out, [*inputs, bias], cotangent)
+    for one, two in zip(found, torch.autograd.grad(expected, exact, cotangent.double()), strict=True):
+        torch.testing.assert_close(one.double(), two, rtol=0, atol=error * max(1.0, two.abs().max().item()))
+
+
+@BLOCKED
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_blocks_have_second_derivatives_and_drop_the_same_weights_in_both_passes(score, dropout, monkeypatch):
+    monkeypatch.setattr(modulus_attention, "BLOCK_SCORES", 4)
+    inputs = [*(randn(2, 1, n, 4, grad=True) for n in (2, 3, 3)), randn(1, grad=True)]
+
+    def function(*inputs):
+        torch.manual_seed(1)
+        return attend(score, *inputs, dropout=dropout)
+
+    assert gradcheck(function, inputs, fast_mode=True)
+    assert gradgradcheck(function, inputs, fast_mode=True)
+
+
+# --- layers ----------------------------------------------------------------------------------------------------------
 
 
 @pairs

@@ -21,6 +21,7 @@ from ...kernels.accelerator.attention import attention, takes_attention
 from ...kernels.dispatch import is_eager_cpu
 from ...kernels.exporting import halves, is_exporting
 from ...kernels.modulus_attention import BlockedModulusAttention, ScoreModulus, stack
+from ...kernels.real_attention import BlockedRealAttention
 from .. import (
     functional as CF,
 )
@@ -176,9 +177,9 @@ def complex_attention(
             ignores it.
         score, normalization: names of the formulas above.
         bias: b of ``sigmoid``, ``[1]``; default 0.
-        need_weights: with False no weights are returned, and ``softmax`` may be computed with memory linear in the
-            length: block by block on the CPU and by a Triton kernel for modulus scores, by PyTorch's attention for
-            ``real``, which has no second derivatives. Sums are in float32 or better.
+        need_weights: with False no weights are returned, and ``softmax`` and ``sigmoid`` may be computed with memory
+            linear in the length: block by block on the CPU or by a Triton kernel, ``real`` with ``softmax`` by
+            PyTorch's attention, which has no second derivatives. Sums are in float32 or better.
         is_causal: hide the keys after each query, in addition to the mask; default: ``module.is_causal`` without a
             mask.
 
@@ -202,8 +203,10 @@ def complex_attention(
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
     query = query * scaling  # before the product: fp16 scores of long heads stay in range
     learned = attention_mask is not None and attention_mask.requires_grad  # blocks have no gradient for it
-    if not (need_weights or learned) and score != "real" and normalization == "softmax" and is_eager_cpu(query):
-        return blocked_attention(query, key, value, attention_mask, is_causal, bilinear, dropout), None
+    has_blocks = normalization == "sigmoid" or (normalization == "softmax" and score != "real")
+    if has_blocks and is_eager_cpu(query) and not (need_weights or learned):
+        bias = None if normalization == "softmax" else query.new_zeros(1) if bias is None else bias
+        return blocked_attention(query, key, value, attention_mask, is_causal, score, dropout, bias), None
     if normalization == "split_softmax":
         scores = CF.wide(torch.stack(complex_scores(query, key, bilinear), dim=-3))  # [B, H, 2, T, S]
         mask = additive_mask(attention_mask, is_causal, scores.shape[-2], scores.shape[-1], scores)
@@ -253,17 +256,23 @@ def blocked_attention(
     value: Tensor,
     attention_mask: Tensor | None,
     is_causal: bool,
-    bilinear: bool,
+    score: str,
     dropout: float,
+    bias: Tensor | None,
 ) -> Tensor:
-    """Compute softmax(|q k^H| + mask) v block by block, ``[B, T, H, D_v]``, with queries that are already scaled."""
-    query = CF.conj(query) if bilinear else query  # |q k^T| = |conj(q) k^H|
+    """Compute softmax(s + mask) v block by block, ``[B, T, H, D_v]``, with queries that are already scaled.
+
+    With a bias the weights are sigmoid(s + mask + bias).
+    """
+    query = CF.conj(query) if score == "bilinear_modulus" else query  # |q k^T| = |conj(q) k^H|
     dtype, parts = value.dtype, [CF.wide(part) for part in (query, key, value)]
     mask = additive_mask(attention_mask, is_causal, query.shape[-2], key.shape[-2], parts[0])
     mask = None if mask is None else mask[(None,) * (4 - mask.dim())]
     seed = int(torch.randint(2**62, ())) if dropout else 0
     with torch.autocast("cpu", enabled=False):  # weights of half precision would cost more than they save
-        context = CF.run(BlockedModulusAttention, *parts, mask, dropout, seed)
+        bias = None if bias is None else bias.to(parts[0].dtype)
+        function = BlockedRealAttention if score == "real" else BlockedModulusAttention
+        context = CF.run(function, *parts, mask, bias, dropout, seed)
     return context.to(dtype).transpose(1, 2)
 
 
