@@ -195,8 +195,9 @@ def complex_attention(
     dropout = dropout if module.training else 0.0
     attention_mask, is_causal = resolve_causality(module, attention_mask, is_causal, query, key)
     given = query, key, value, attention_mask
-    if not need_weights and normalization == "softmax" and takes_attention(*given, groups, score, is_causal):
-        return attention(*given, score, scaling, groups, is_causal=is_causal, dropout=dropout), None
+    bias = None if normalization != "sigmoid" else query.new_zeros(1) if bias is None else bias
+    if not need_weights and takes_attention(*given, groups, score, is_causal, normalization):
+        return attention(*given, score, scaling, groups, is_causal=is_causal, dropout=dropout, bias=bias), None
     if score == "real" and normalization == "softmax" and not (need_weights or is_eager_cpu(query) or is_exporting()):
         return torch_attention(*given, is_causal, scaling, groups, dropout), None
     if groups > 1:
@@ -205,7 +206,6 @@ def complex_attention(
     learned = attention_mask is not None and attention_mask.requires_grad  # blocks have no gradient for it
     has_blocks = normalization == "sigmoid" or (normalization == "softmax" and score != "real")
     if has_blocks and is_eager_cpu(query) and not (need_weights or learned):
-        bias = None if normalization == "softmax" else query.new_zeros(1) if bias is None else bias
         return blocked_attention(query, key, value, attention_mask, is_causal, score, dropout, bias), None
     if normalization == "split_softmax":
         scores = CF.wide(torch.stack(complex_scores(query, key, bilinear), dim=-3))  # [B, H, 2, T, S]
