@@ -33,6 +33,8 @@ BILINEAR = {"attention_score": "bilinear_modulus"}
 AMPLITUDES = {"attention_normalization": "probability_amplitude"}
 SPLIT_SOFTMAX = {"attention_normalization": "split_softmax"}
 SOFTMAX = {"attention_normalization": "softmax"}
+SIGMOID = {"attention_normalization": "sigmoid", "max_position_embeddings": 8}
+COSINE = {"attention_score": "cosine"}
 WORD = {"embedding_type": "word"}
 VANILLA = {"embedding_type": "complex_vanilla"}
 PRE_NORM = {"norm_position": "pre"}
@@ -84,6 +86,7 @@ FAMILIES = {
             "words": head("ForMaskedLM"),
             "real": head("ForMaskedLM", REAL),
             "real score": head(CLASSIFIER, REAL_SCORE, PRE_NORM, norm_type="rms", phase="learned", damping="learned"),
+            "phase-coherent": head("ForMaskedLM", COSINE, SIGMOID),
             "tied, batch norm": head("ForMaskedLM", TIED_MODULI, norm_type="batch"),
             "lifted": head(
                 "ForMaskedLM", BERT, linear_type="widely_linear", tie_word_embeddings=True, add_pooling_layer=False
@@ -112,6 +115,9 @@ FAMILIES = {
                 amplitude_sharing="word",
                 lm_readout="squared_modulus",
             ),
+            "sigmoid": head(CLASSIFIER, SIGMOID, PRE_NORM),
+            "bilinear sigmoid": head("ForTokenClassification", BILINEAR, SIGMOID, norm_type="rms"),
+            "real phase-coherent": head(CLASSIFIER, REAL, COSINE, SIGMOID, PRE_NORM),
             "shared amplitudes": head(
                 "ForMaskedLM", amplitude_sharing="dimension", frequency_sharing="word", damping="learned"
             ),
@@ -128,12 +134,18 @@ FAMILIES = {
     ),
     "complex_seq2seq": Family(
         {**TEXT, **LAYERS, **WRITES, "encoder_layers": 2, "decoder_layers": 2},
-        {"modulus": head(WRITER), "real": head(WRITER, REAL, SINUSOIDS, tie_word_embeddings=True)},
+        {
+            "modulus": head(WRITER),
+            "real": head(WRITER, REAL, SINUSOIDS, tie_word_embeddings=True),
+            "phase-coherent": head(WRITER, COSINE, SIGMOID),
+        },
         {
             "real score": head(WRITER, REAL_SCORE, PRE_NORM, share_embeddings=False, norm_type="rms"),
             "tied amplitudes": head(WRITER, TIED_MODULI, share_embeddings=False),
             "tied and shared": head(WRITER, TIED_MODULI, PRE_NORM),
             "vanilla": head(WRITER, VANILLA, BILINEAR),
+            "sigmoid": head(WRITER, SIGMOID, PRE_NORM),
+            "real sigmoid": head(WRITER, REAL, SIGMOID, LEARNED),
             "complex weights": head(WRITER, SPLIT_SOFTMAX, lm_readout="modulus"),
             "learned positions": head(WRITER, LEARNED),
         },
@@ -176,6 +188,7 @@ FAMILIES = {
             "widely linear": head(CLASSIFIER, LIFTED, attention_bias=True, head_dim=12),
             "windows": head("ForCausalLM", WINDOWS, attn_logit_softcapping=5.0),
             "polar": head("ForCausalLM", POLAR, imaginary_heads="equal_heads"),
+            "phase-coherent": head("ForCausalLM", COSINE, SIGMOID),
         },
         {
             "fairy": head("ForCausalLM", FAIRY),
@@ -186,6 +199,9 @@ FAMILIES = {
                 "ForTokenClassification", BILINEAR, AMPLITUDES, hidden_act="modrelu", mlp_bias=True
             ),
             "complex weights": head("Model", SPLIT_SOFTMAX, attention_score="modulus", linear_type="conjugate"),
+            "cosine": head("ForCausalLM", COSINE, qk_norm=True),
+            "sigmoid": head(CLASSIFIER, SIGMOID, attention_score="modulus", attn_logit_softcapping=5.0),
+            "real phase-coherent": head("ForCausalLM", REAL, COSINE, SIGMOID),
             "real amplitudes": head(CLASSIFIER, REAL, AMPLITUDES, qk_norm=True, sub_norms=True),
         },
     ),

@@ -23,7 +23,7 @@ from benchmarks.race import Comparison, Outcome
 from benchmarks.timing import training_step
 from complex_transformers import ComplexLlamaConfig, ComplexLlamaModel, ComplexOrderConfig, ComplexOrderModel
 from complex_transformers.nn import ComplexLinear, complex_attention
-from complex_transformers.nn.attention.multi_head import ATTENTION_SCORES
+from complex_transformers.nn.attention.multi_head import PRODUCT_SCORES
 
 __all__ = ["attention", "decoder", "dense", "embedding", "encoder", "peers"]
 
@@ -83,7 +83,7 @@ def _attend(heads: int, score: str | None, x: Tensor) -> Tensor:
 
 def attention(setting: Setting, rounds: int) -> Outcome:
     """Attention (heads of stored width 64) by each score against PyTorch's on the same halves."""
-    scores: dict[str, str | None] = {FUSED: None, **{f"score {score}": score for score in ATTENTION_SCORES}}
+    scores: dict[str, str | None] = {FUSED: None, **{f"score {score}": score for score in PRODUCT_SCORES}}
     scores["score modulus, no kernel"] = "modulus"
 
     def calls(size: Size) -> Calls:
@@ -107,13 +107,13 @@ def _encoder(size: Size, **fields: str) -> nn.Module:
 
 def encoder(setting: Setting, rounds: int) -> Outcome:
     """An encoder layer (feed-forward 4 times the width) against Transformers' BertLayer and its real twin."""
-    scores = [f"score {score}" for score in ATTENTION_SCORES]
+    scores = [f"score {score}" for score in PRODUCT_SCORES]
 
     def calls(size: Size) -> Calls:
         config = BertConfig(**_encoder_shape(size))
         config._attn_implementation = "sdpa"
         layers = {"BertLayer": BertLayer(config), "real twin": _encoder(size, number_field="real")}
-        return layers | {f"score {score}": _encoder(size, attention_score=score) for score in ATTENTION_SCORES}
+        return layers | {f"score {score}": _encoder(size, attention_score=score) for score in PRODUCT_SCORES}
 
     def comparisons(mode: Mode, size: Size) -> list[Comparison]:
         bars = ENCODER_BARS if mode.is_half else None

@@ -99,6 +99,7 @@ ALL_ORDER = (
     ct.ComplexOrderForQuestionAnswering,
 )
 OTHER_PARAMETERS = {**AMPLITUDES, **PRE_NORM, **TIED_MODULI, "hidden_act": "modrelu", "norm_type": "rms"}
+PHASE_COHERENT = {"attention_score": "cosine", "attention_normalization": "sigmoid"}
 LEARNED_WAVES = {"phase": "learned", "damping": "learned"}
 TIED_SINUSOIDS = {**REAL, **SINUSOIDS, "tie_word_embeddings": True}
 
@@ -136,6 +137,7 @@ CHANGES = {
             "final_logit_softcapping": 9.0,
             "embedding_multiplier": 4.0,
         },
+        "PhaseCoherent": PHASE_COHERENT,
     },
     "complex_order": {
         "": {},
@@ -156,6 +158,7 @@ CHANGES = {
         },
         "Real": REAL,
         "RealTied": TIED_SINUSOIDS,
+        "PhaseCoherent": PHASE_COHERENT,
     },
     "complex_quantum": {
         "": {"evolution": "shared", "embedding_type": "complex_order"},
@@ -173,6 +176,7 @@ CHANGES = {
         "Tied": OTHER_PARAMETERS,
         "Real": {**REAL, "embedding_type": "learned_position"},
         "RealTied": {**TIED_SINUSOIDS, "share_embeddings": False},
+        "PhaseCoherent": PHASE_COHERENT,
     },
     "complex_text_cnn": {
         # Activations with a bias, and another readout.

@@ -42,6 +42,11 @@ MODELS: dict[str, tuple[Case, dict[str, Any]]] = {
         Case("complex_llama", "polar"),
         {"num_key_value_heads": 2, "num_attention_heads": 4, "head_dim": 8},
     ),
+    "order, phase-coherent": (Case("complex_order", "phase-coherent"), {}),
+    "llama, phase-coherent": (
+        Case("complex_llama", "phase-coherent"),
+        {"num_key_value_heads": 2, "num_attention_heads": 2},
+    ),
     "streams": (Case("complex_transfo_xl", "modulus"), {}),
 }
 

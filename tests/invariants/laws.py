@@ -210,7 +210,7 @@ def ties(model: PreTrainedModel) -> set[frozenset[str]]:
 
 
 LOW = (torch.bfloat16, torch.float16)
-ANGLES = ("frequency", "phase", "damping", "log_modulus")
+ANGLES = ("frequency", "phase", "damping", "log_modulus", "score_bias")
 STATISTICS = ("running_mean", "running_var")
 
 

@@ -92,6 +92,8 @@ def check(model, config):
         table = hasattr(module, "word_tables")
         if table or isinstance(module, nn.Embedding) or leaf in ("content_bias", "position_bias"):
             check_table(model, module, name, leaf, value)
+        elif leaf == "score_bias":  # of sigmoid weights: -log N
+            assert value.item() == pytest.approx(-math.log(config.max_position_embeddings))
         elif "bias" in leaf or type(module).__name__ == "PolarHeads":
             assert not value.any(), name
         elif type(module).__name__ == "_WhiteningGain":  # I / sqrt(2)

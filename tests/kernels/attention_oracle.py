@@ -73,11 +73,13 @@ def as_complex(x):
     return torch.complex(real, imag)
 
 
-def oracle(query, key, value, mask, score, scaling, groups, is_causal, keep=1.0):
-    """softmax(score scaling + mask) v in complex128, a lowest number in place of what is masked."""
+def oracle(query, key, value, mask, score, scaling, groups, is_causal, keep=1.0, bias=None):
+    """softmax(score scaling + mask) v in complex128, a lowest number in place of what is masked; or a sigmoid."""
     key, value = (x.repeat_interleave(groups, dim=1) for x in (key, value))
     if score == "modulus":
         scores = (as_complex(query) @ as_complex(key).mH).abs()
+    elif score == "real":
+        scores = (as_complex(query) @ as_complex(key).mH).real
     else:
         scores = (as_complex(query) @ as_complex(key).mT).abs()
     scores = scores * scaling
@@ -90,7 +92,12 @@ def oracle(query, key, value, mask, score, scaling, groups, is_causal, keep=1.0)
     if is_causal:
         places = torch.arange(size - length, size, device=scores.device)
         scores = scores.masked_fill(torch.arange(size, device=scores.device) > places[:, None], -1e300)
-    return ((torch.softmax(scores, dim=-1) * keep) @ value).transpose(1, 2)
+    if bias is None:
+        weights = torch.softmax(scores, dim=-1)
+    else:
+        seen = scores > -1e299
+        weights = seen / (1.0 + torch.exp(-scores.masked_fill(~seen, 0.0) - bias))
+    return ((weights * keep) @ value).transpose(1, 2)
 
 
 def gradients(function, inputs, cotangent):
@@ -105,22 +112,29 @@ def assert_near(actual, expected, dtype):
     torch.testing.assert_close(actual.double(), expected.double(), rtol=0.0, atol=3 * TOLERANCE[dtype] * size)
 
 
-def check(launched, shape, score, dtype, mask, scaling=0.7):
+def check(launched, shape, score, dtype, mask, scaling=0.7, sigmoid=False):
     inputs = make(shape, dtype)
     batch, heads, groups, length, size, _, value_width = SHAPES[shape]
     module, is_causal = Module(groups, mask == "causal"), mask == "causal" and length > 1
     given = MASKS[mask](dtype, batch, heads, length, size)
     given = None if given is None else given.to(DEVICE)
     cotangent = torch.randn(batch, length, heads, value_width)
+    options = {"scaling": scaling, "score": score, "need_weights": False}
+    if sigmoid:
+        inputs.append(torch.tensor([-0.8], device=DEVICE))
+        options["normalization"] = "sigmoid"
 
-    def ours(*inputs):
-        return complex_attention(module, *inputs, given, scaling=scaling, score=score, need_weights=False)[0]
+    def ours(query, key, value, bias=None):
+        return complex_attention(module, query, key, value, given, bias=bias, **options)[0]
 
-    def exact(*inputs):
-        return oracle(*inputs, given, score, scaling, groups, is_causal)
+    def exact(query, key, value, bias=None):
+        return oracle(query, key, value, given, score, scaling, groups, is_causal, bias=bias)
 
     found = gradients(ours, inputs, cotangent)
     assert launched == BACKWARD
     expected = gradients(exact, [x.double() for x in inputs], cotangent.to(dtype))
-    for one, two in zip(found, expected, strict=True):
+    for one, two in zip(found[:4], expected[:4], strict=True):
         assert_near(one, two, dtype)
+    if sigmoid:  # a sum over all scores
+        assert found[4].dtype == torch.float32
+        torch.testing.assert_close(found[4].double(), expected[4], rtol=0.0, atol=20 * TOLERANCE[dtype])

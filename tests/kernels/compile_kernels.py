@@ -41,20 +41,23 @@ def attention_variants(tuned: bool) -> Iterator[Variant]:
 
     With ``tuned``, also the candidates of the autotuner.
     """
-    rows = {"row_max": "*fp32", "row_sum": "*fp32", "inner": "*fp32"}
+    rows = {"row_max": "*fp32", "row_sum": "*fp32", "inner": "*fp32", "bias": "*fp32"}
     numbers = {"scale": "fp32", "lowest": "fp32", "dropout": "fp32", "seed": "i64"}
     ones = dict.fromkeys(("heads", "groups", "length", "size"), 1)
     kernels = attention_kernels.forward, attention_kernels.backward_query, attention_kernels.backward_key
-    for width, dtype, score, mask, few in (
-        (128, torch.bfloat16, "modulus", torch.float32, False),
-        (256, torch.bfloat16, "bilinear_modulus", torch.bool, False),
-        (128, torch.float32, "modulus", torch.float32, False),
-        (64, torch.float32, "modulus", None, True),
+    for width, dtype, score, mask, few, sigmoid in (
+        (128, torch.bfloat16, "modulus", torch.float32, False, False),
+        (256, torch.bfloat16, "bilinear_modulus", torch.bool, False, False),
+        (128, torch.float32, "modulus", torch.float32, False, False),
+        (64, torch.float32, "modulus", None, True, False),
+        (128, torch.bfloat16, "modulus", torch.bool, False, True),
+        (128, torch.bfloat16, "real", torch.float32, False, True),
+        (64, torch.float32, "real", None, True, True),
     ):
         query = torch.empty(1, 1, 1, width, dtype=dtype)
         given = None if mask is None else torch.empty(1, 1, 1, 1, dtype=mask)
-        number = attention_launch.SCORES.index(score)
-        call = attention_launch.Call(query, query, query, given, number, 1.0, 1, True, 0.0 if few else 0.1, 0)
+        number, bias = attention_launch.SCORES.index(score), torch.empty(1) if sigmoid else None
+        call = attention_launch.Call(query, query, query, given, bias, number, 1.0, 1, True, 0.0 if few else 0.1, 0)
         pointer = POINTERS[dtype]
         types = {**rows, **numbers, "mask": pointer if mask is None else "*u8" if mask == torch.bool else "*fp32"}
         for kernel in kernels:

@@ -52,6 +52,28 @@ def test_attention_and_its_gradients(launched, shape, score, dtype, mask):
     check(launched, shape, score, dtype, mask)
 
 
+SIGMOID_SCORES = (*SCORES, "real")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")  # the exponential of a masked score is infinite
+@pytest.mark.parametrize(
+    ("shape", "score", "dtype", "mask"),
+    [
+        ("several tiles", "real", torch.float32, "causal"),
+        ("several tiles", "modulus", torch.bfloat16, "every query"),
+        ("one tile", "modulus", torch.float32, "none"),
+        ("one tile", "real", torch.float16, "additive"),
+        ("shared keys", "bilinear_modulus", torch.float32, "additive in float32"),
+        ("shared keys", "real", torch.bfloat16, "padding"),
+        ("a cache, one query", "modulus", torch.float32, "causal"),
+        ("more queries than keys", "real", torch.float32, "none"),
+        ("odd values", "bilinear_modulus", torch.float32, "longer than the keys"),
+    ],
+)
+def test_sigmoid_attention_and_its_gradients(launched, shape, score, dtype, mask):
+    check(launched, shape, score, dtype, mask, sigmoid=True)
+
+
 def fits(shape, mask):
     """A query before the first key has none to look at."""
     return mask != "causal" or SHAPES[shape][3] <= SHAPES[shape][4]
@@ -77,6 +99,16 @@ def test_every_score_mask_dtype_and_shape(launched, shape, score, dtype, mask):
 @pytest.mark.parametrize(("shape", "score", "dtype", "mask"), REST)
 def test_the_rest_of_the_product(launched, shape, score, dtype, mask):
     check(launched, shape, score, dtype, mask)
+
+
+SIGMOID_TABLE = [row for row in product(SHAPES, SIGMOID_SCORES, DTYPES, MASKS) if fits(row[0], row[3])]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+@pytest.mark.parametrize(("shape", "score", "dtype", "mask"), SIGMOID_TABLE)
+def test_the_whole_product_of_sigmoids(launched, shape, score, dtype, mask):
+    check(launched, shape, score, dtype, mask, sigmoid=True)
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -125,6 +157,35 @@ def test_gradient_of_the_gradient(launched, score):
     assert launched == FORWARD  # the gradient is made of plain operations
     expected = twice(lambda *x: oracle(*x, None, score, 0.7, 1, False), [x.double() for x in inputs])
     for one, two in zip(found, expected, strict=True):
+        assert_near(one, two, torch.float32)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+@pytest.mark.parametrize("score", SIGMOID_SCORES)
+def test_sigmoid_with_dropout_and_its_second_gradient(launched, score):
+    inputs = [*make("shared keys", torch.float32), torch.tensor([-0.8], device=DEVICE)]
+    cotangent, state = torch.randn(1, 9, 4, 8), torch.get_rng_state()
+    seed = int(torch.randint(2**62, ()))
+    keep = attention_launch.keep_factors(torch.empty(1, 4, 9, 17, device=DEVICE), 0.4, seed).double()
+
+    def ours(query, key, value, bias):
+        torch.set_rng_state(state)
+        options = {"scaling": 0.7, "dropout": 0.4, "score": score, "normalization": "sigmoid", "need_weights": False}
+        return complex_attention(Module(2, is_causal=True), query, key, value, None, bias=bias, **options)[0]
+
+    def exact(query, key, value, bias):
+        return oracle(query, key, value, None, score, 0.7, 2, True, keep, bias)
+
+    def all_gradients(function, inputs):
+        leaves = [x.detach().requires_grad_() for x in inputs]
+        out = function(*leaves)
+        once = torch.autograd.grad(out, leaves, cotangent.to(out), retain_graph=True)
+        first = torch.autograd.grad(out, leaves, cotangent.to(out), create_graph=True)
+        return [out, *once, *torch.autograd.grad(sum((g * g).sum() for g in first), leaves)]
+
+    found = all_gradients(ours, inputs)
+    assert launched == ["keep_factors", *BACKWARD, "keep_factors"]
+    for one, two in zip(found, all_gradients(exact, [x.double() for x in inputs]), strict=True):
         assert_near(one, two, torch.float32)
 
 
@@ -313,6 +374,22 @@ def test_a_compiled_graph_has_the_kernel(launched, mask, backend):
 
 
 @pytest.mark.full
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+@pytest.mark.parametrize("score", SIGMOID_SCORES)
+def test_a_compiled_graph_has_the_kernel_of_a_sigmoid(launched, score):
+    inputs, module = [*make("shared keys", torch.float32), torch.tensor([-0.8], device=DEVICE)], Module(2, True)
+    cotangent, options = torch.randn(1, 9, 4, 8), {"score": score, "normalization": "sigmoid", "need_weights": False}
+
+    def function(query, key, value, bias):
+        return complex_attention(module, query, key, value, None, bias=bias, **options)[0]
+
+    expected = gradients(function, inputs, cotangent)
+    found = gradients(compiled(function), inputs, cotangent)
+    assert launched == 2 * BACKWARD
+    assert all(torch.equal(one, two) for one, two in zip(found, expected, strict=True))
+
+
+@pytest.mark.full
 def test_a_compiled_graph_serves_any_length(launched):
     inputs, module = make("several tiles", torch.float32), Module(is_causal=True)
 
@@ -346,8 +423,9 @@ def test_the_operator_is_as_pytorch_wants_operators(launched):
 
     inputs = [x.requires_grad_() for x in make("a cache, some queries", torch.float32)]
     for mask, seed in ((None, None), (boolean(1, 1, 1, 35).to(DEVICE), torch.tensor(3))):
-        arguments = (*inputs, mask, 1, 0.7, 1, mask is None, 0.0 if seed is None else 0.5, seed)
-        torch.library.opcheck(attend, arguments)
+        arguments = (1, 0.7, 1, mask is None, 0.0 if seed is None else 0.5, seed)
+        for bias in (None, torch.tensor([-0.3], requires_grad=True, device=DEVICE)):
+            torch.library.opcheck(attend, (*inputs, mask, bias, *arguments))
 
 
 @pytest.mark.full

@@ -122,6 +122,10 @@ OWN = {
             {"attention_score": "real", "attention_normalization": "split_softmax"},
             ["split_softmax", "modulus", "bilinear_modulus"],
         ),
+        (
+            {"attention_score": "cosine", "attention_normalization": "probability_amplitude"},
+            ["attention_normalization must be 'softmax' or 'sigmoid' with attention_score='cosine'"],
+        ),
         ({"tie_word_embeddings": True}, ["tie_word_embeddings=True", "'feature_modulus'", "got 'concat'"]),
         (
             {"tie_word_embeddings": True, "lm_readout": "feature_modulus", "amplitude_sharing": "dimension"},
@@ -211,9 +215,18 @@ def test_the_real_twin_differs_in_the_field_alone(family):
     assert config.real_twin(hidden_size=96).hidden_size == 96
 
 
-def test_the_real_twin_keeps_the_activation_of_the_states():
+def test_the_real_twin_keeps_what_both_fields_have():
     config = CONFIGS["complex_text_rnn"](state_activation="squared_modulus")
     assert config.real_twin().state_activation == "squared_modulus"
+    for family in ("complex_order", "complex_seq2seq", "complex_llama"):
+        twin = CONFIGS[family](attention_score="cosine", attention_normalization="sigmoid").real_twin()
+        assert (twin.attention_score, twin.attention_normalization) == ("cosine", "sigmoid")
+
+
+@pytest.mark.parametrize("family", ["complex_transfo_xl", "spectral_transformer"])
+def test_phase_coherent_attention_is_refused_where_it_is_not_implemented(family):
+    refuse(family, {"attention_score": "cosine", "attention_normalization": "softmax"}, "attention_score", "'cosine'")
+    refuse(family, {"attention_normalization": "sigmoid"}, "attention_normalization", "'sigmoid'")
 
 
 @pytest.mark.parametrize("family", TEXTS)

@@ -86,7 +86,7 @@ def test_masks_of_scores(family, variant, texts):
 
 @pytest.mark.parametrize("changes", [{}, {**REAL_SCORE, **AMPLITUDES}])
 def test_other_attention_is_refused_by_name(changes):
-    message = r"flex_attention' needs attention_score='real' and attention_normalization='softmax'"
+    message = r"flex_attention' needs attention_score='real' or 'cosine' and attention_normalization='softmax'"
     case = Case("complex_order", "words")
     with pytest.raises(ValueError, match=message):
         case.build(attn_implementation="flex_attention", **changes)

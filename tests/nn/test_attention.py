@@ -13,7 +13,8 @@ from complex_transformers.kernels import modulus_attention
 from complex_transformers.kernels.modulus_attention import ScoreModulus
 from complex_transformers.nn import ComplexMultiheadAttention, complex_attention
 from complex_transformers.nn.attention import multi_head
-from complex_transformers.nn.attention.multi_head import ATTENTION_FUNCTIONS, check_attention
+from complex_transformers.nn.attention.multi_head import ATTENTION_FUNCTIONS, REAL_SCORES, check_attention
+from complex_transformers.nn.attention.phase_coherent import unit_vectors
 from oracles import (
     DTYPES,
     TOLERANCE,
@@ -33,6 +34,9 @@ SCHEMES = sorted(ATTENTION_FUNCTIONS)
 FIELDS = [(*scheme, "complex") for scheme in SCHEMES] + [
     ("real", "softmax", "real"),
     ("real", "probability_amplitude", "real"),
+    ("real", "sigmoid", "real"),
+    ("cosine", "softmax", "real"),
+    ("cosine", "sigmoid", "real"),
 ]
 schemes = pytest.mark.parametrize(("score", "normalization"), SCHEMES)
 fields = pytest.mark.parametrize(("score", "normalization", "field"), FIELDS)
@@ -41,14 +45,23 @@ fields = pytest.mark.parametrize(("score", "normalization", "field"), FIELDS)
 # --- the oracle: one head, native complex numbers --------------------------------------------------------------------
 
 
-def oracle(q, k, v, keep, score, normalization, scaling):
+def unit(x):
+    """Divide vectors by their complex norms."""
+    return x / np.sqrt((np.abs(x) ** 2).sum(-1, keepdims=True))
+
+
+def oracle(q, k, v, keep, score, normalization, scaling, offset=0.0):
     """Context ``[T, d]`` and weights ``[T, S]`` of one head (complex or real arrays)."""
+    if score == "cosine":  # Hioki 2026, section 3.3.1
+        q, k = unit(q), unit(k)
     product = q @ (k.T if score == "bilinear_modulus" else k.conj().T) * scaling  # ComplexOrder Eq. 14, Thesis 2.44
     if normalization == "split_softmax":  # SynCoNMT Eq. 10, 13, 14
         weights = softmax(np.where(keep, product.real, -np.inf)) + 1j * softmax(np.where(keep, product.imag, -np.inf))
         return weights @ v, weights
-    real = product.real if score == "real" else np.abs(product)
-    if normalization == "softmax":  # ComplexOrder Eq. 13
+    real = product.real if score in REAL_SCORES else np.abs(product)
+    if normalization == "sigmoid":
+        weights = np.where(keep, 1.0 / (1.0 + np.exp(-real - offset)), 0.0)
+    elif normalization == "softmax":  # ComplexOrder Eq. 13
         weights = softmax(np.where(keep, real, -np.inf))
     else:  # Thesis 2.37, 2.43
         square = np.where(keep, real**2, 0.0)
@@ -65,10 +78,13 @@ def layer_oracle(layer, x, source, keep):
 
     q, k, v = project("q_proj", x), project("k_proj", source), project("v_proj", source)
     size = q.shape[1] // layer.num_heads
+    scaling = size**0.5 if layer.score == "cosine" else size**-0.5
+    offset = layer.sigmoid.score_bias.item() if layer.normalization == "sigmoid" else 0.0
     contexts, weights = [], []
     for h in range(layer.num_heads):
         s = slice(h * size, (h + 1) * size)
-        context, w = oracle(q[:, s], k[:, s], v[:, s], keep, layer.score, layer.normalization, size**-0.5)
+        heads = q[:, s], k[:, s], v[:, s]
+        context, w = oracle(*heads, keep, layer.score, layer.normalization, scaling, offset)
         contexts.append(context)
         weights.append(w)
     return project("out_proj", np.concatenate(contexts, axis=1)), np.stack(weights)
@@ -114,6 +130,9 @@ def test_gradient_of_tiny_scores_is_that_of_larger_ones(bilinear):
 @given(t=st.integers(1, 4), s=st.integers(1, 5), d=st.integers(1, 3), dtype=st.sampled_from(DTYPES), data=st.data())
 def test_attention_function(score, normalization, t, s, d, dtype, data):
     q, k, v = (randn(2, 2, n, 2 * d, dtype=dtype) for n in (t, s, s))
+    if score == "cosine":  # the layer divides by the norms
+        q, k = unit_vectors(q), unit_vectors(k)
+    offset = 0.0 if normalization != "sigmoid" else -0.375  # exact in every dtype
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=s, max_size=s)))
     keep[data.draw(st.integers(0, s - 1))] = True
     boolean = torch.from_numpy(keep).expand(2, 1, t, s)
@@ -121,13 +140,13 @@ def test_attention_function(score, normalization, t, s, d, dtype, data):
     infinite = torch.zeros(2, 1, t, s, dtype=dtype).masked_fill(~boolean, -float("inf"))
     function = ATTENTION_FUNCTIONS[score, normalization]
     for mask in (boolean, additive, infinite):
-        context, weights = function(nn.Identity(), q, k, v, mask, scaling=0.7)
+        context, weights = function(nn.Identity(), q, k, v, mask, scaling=0.7, bias=torch.tensor([offset]))
         assert context.shape == (2, t, 2, 2 * d)
         assert context.dtype == weights.dtype == dtype
         for i in range(2):
             for h in range(2):
                 arrays = (z(part[i, h]) for part in (q, k, v))
-                expected, w = oracle(*arrays, keep, score, normalization, 0.7)
+                expected, w = oracle(*arrays, keep, score, normalization, 0.7, offset)
                 assert_close(z(context[i, :, h]), expected, TOLERANCE[dtype] * 3)
                 got = z(weights[i, h]) if normalization == "split_softmax" else r(weights[i, h])
                 assert_close(got, w, TOLERANCE[dtype] * 3)
@@ -338,15 +357,18 @@ def test_bad_values():
     assert_refused("got 0", ComplexMultiheadAttention, 12, 0)
     assert ComplexMultiheadAttention(12, 4, score="real", number_field="real").scaling == 3**-0.5
     assert_refused("even, got 13. Use 14", ComplexMultiheadAttention, 13, 1)
-    message = r"attention_score .*\['bilinear_modulus', 'modulus', 'real'\], got 'dot'"
+    message = r"attention_score .*\['bilinear_modulus', 'cosine', 'modulus', 'real'\], got 'dot'"
     assert_refused(message, ComplexMultiheadAttention, 12, 2, score="dot")
-    message = r"attention_normalization .*\['probability_amplitude', 'softmax', 'split_"
+    message = r"attention_normalization .*\['probability_amplitude', 'sigmoid', 'softmax', 'split_"
     assert_refused(message, ComplexMultiheadAttention, 12, 2, normalization="sparsemax")
     message = r"number_field must be one of \['complex', 'real'\], got 'dual'"
     assert_refused(message, check_attention, "modulus", "softmax", "dual")
     for score, normalization in (("modulus", "softmax"), ("real", "split_softmax")):
         assert_refused("with number_field='real'", check_attention, score, normalization, "real")
     assert_refused("got 'real'", check_attention, "real", "split_softmax")
+    for normalization in ("probability_amplitude", "split_softmax"):
+        message = f"attention_normalization .* with attention_score='cosine', got '{normalization}'"
+        assert_refused(message, check_attention, "cosine", normalization)
 
 
 # --- second derivatives, and masks that are learned ------------------------------------------------------------------

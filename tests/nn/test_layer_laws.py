@@ -18,7 +18,7 @@ import complex_transformers.nn.functional as CF
 from complex_transformers.nn import ACT2CFN, number_field
 from complex_transformers.nn.arithmetic import NUMBER_FIELDS
 from complex_transformers.nn.attention.alignment import ALIGNMENTS
-from complex_transformers.nn.attention.multi_head import ATTENTION_FUNCTIONS
+from complex_transformers.nn.attention.multi_head import ATTENTION_FUNCTIONS, REAL_SCORES
 from complex_transformers.nn.quantum import MEASUREMENTS
 from complex_transformers.nn.readout import READOUTS
 from oracles import assert_close, assert_refused, assert_slopes, finite, halves, randn, randomize, z
@@ -207,7 +207,7 @@ def blocks(field: str) -> dict[str, Block]:
     for name in ACT2CFN:
         table[f"activation {name}"] = Block(of.activation(name, 8), True)
     for score, normalization in ATTENTION_FUNCTIONS:
-        if is_complex or (score == "real" and normalization != "split_softmax"):
+        if is_complex or (score in REAL_SCORES and normalization != "split_softmax"):
             options = {"score": score, "normalization": normalization}
             causal, full = (of.MultiheadAttention(8, 2, is_causal=value, **options) for value in (True, False))
             table[f"attention {score} {normalization}"] = Block(Adapted(first, causal))

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Moduli of complex attention scores, and blocked attention with modulus scores.
+"""Moduli of complex attention scores, and blocked attention with modulus scores and softmax or sigmoid weights.
 
 Queries and keys are ``[B, H, T, 2 d]`` with ``[real | imag]`` halves on the last axis.
 """
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from .attention_weights import Sigmoid, Softmax, draw_factors, make_weights, plain_weights
 from .dispatch import by_formula, gradients_with_graph, without_autocast
 from .modulus import modulus_of_halves
 
@@ -147,32 +148,44 @@ def whole_mask(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None
     return None if mask is None else mask.expand(*query.shape[:-1], key.shape[-2])
 
 
-def softmax_gradient_(grad: Tensor, weights: Tensor) -> Tensor:
-    """Compute w (g - sum w g) from the gradient g of the weights w, in place in one pass."""
-    return torch.ops.aten._softmax_backward_data.out(grad, weights, -1, weights.dtype, grad_input=grad)
+class Buffers:
+    """Named buffers that all blocks reuse, since touching fresh memory is slow."""
 
-
-class Scratch:
-    """Named buffers that all blocks reuse, since touching fresh memory is slow.
-
-    ``squares_fit [B, H, 1, 1]``: no squared score can overflow, by |<k|q>| <= |k| |q|. Squaring a cached block is then
-    faster than ``hypot``. Squares underflow only for scores below 1e-19, where the gradient tends to 0 anyway.
-    """
-
-    def __init__(self, query: Tensor, key: Tensor) -> None:
-        self.like = query
+    def __init__(self, like: Tensor) -> None:
+        self.like = like
         self.arrays: dict[tuple[str, tuple[int, ...]], Tensor] = {}
-        self.least_square = query.new_tensor(torch.finfo(query.dtype).tiny)
-        norms = [torch.linalg.vector_norm(x, dim=-1) for x in (query, key)]
-        bound = math.prod(norm.amax(-1) if norm.shape[-1] else norm.new_zeros(norm.shape[:2]) for norm in norms)
-        self.squares_fit = (bound < 0.5 * torch.finfo(query.dtype).max ** 0.5)[..., None, None]
-        self.all_fit = bool(self.squares_fit.all())
 
     def __call__(self, name: str, *shape: int) -> Tensor:
         """Return the buffer of this name and shape, with arbitrary content; only last blocks have other shapes."""
         if (name, shape) not in self.arrays:
             self.arrays[name, shape] = self.like.new_empty(shape)
         return self.arrays[name, shape]
+
+
+def whole_factors(query: Tensor, key: Tensor, dropout: float, seed: int) -> Tensor:
+    """Return the dropout factors that the blocks of these queries draw, ``[B, H, T, S]``."""
+    generator = torch.Generator().manual_seed(seed)
+    keep = query.new_empty(*query.shape[:-1], key.shape[-2])
+    for group in groups(query, key):
+        for own in blocks(group.select(keep)):
+            own.copy_(draw_factors(own, dropout, generator))
+    return keep
+
+
+class Scratch(Buffers):
+    """Buffers, and a bound of modulus scores.
+
+    ``squares_fit [B, H, 1, 1]``: no squared score can overflow, by |<k|q>| <= |k| |q|. Squaring a cached block is then
+    faster than ``hypot``. Squares underflow only for scores below 1e-19, where the gradient tends to 0 anyway.
+    """
+
+    def __init__(self, query: Tensor, key: Tensor) -> None:
+        super().__init__(query)
+        self.least_square = query.new_tensor(torch.finfo(query.dtype).tiny)
+        norms = [torch.linalg.vector_norm(x, dim=-1) for x in (query, key)]
+        bound = math.prod(norm.amax(-1) if norm.shape[-1] else norm.new_zeros(norm.shape[:2]) for norm in norms)
+        self.squares_fit = (bound < 0.5 * torch.finfo(query.dtype).max ** 0.5)[..., None, None]
+        self.all_fit = bool(self.squares_fit.all())
 
     def scores(self, query: Tensor, rotated: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         """Compute Re and Im of q k^H, ``[P, R, S]``, from queries ``[P, R, 2d]`` and -i q in ``rotated``."""
@@ -186,9 +199,10 @@ class Scratch:
 class BlockedModulusAttention(torch.autograd.Function):
     """softmax(|q k^H| + mask) v by blocks of queries and heads, with memory linear in the length.
 
-    Nothing of size T x S is saved: the backward pass recomputes the scores of a block (Rabe & Staats 2021, with whole
-    rows of the softmax). Blocks stay in the cache, which saves more than the recomputation costs. Dropout draws from a
-    separate generator, so that both passes drop the same weights.
+    With a bias b ``[1]`` the weights are sigmoid(|q k^H| + mask + b). Nothing of size T x S is saved: the backward
+    pass recomputes the scores of a block (Rabe & Staats 2021, with whole rows of the softmax). Blocks stay in the
+    cache, which saves more than the recomputation costs. Dropout draws from a separate generator, so that both passes
+    drop the same weights.
 
     With the gradient of the scores G = G_re + i G_im, dq = G k and dk = G^H q. Each takes three real products instead
     of four (Gauss), and both use the sum s = G_re + G_im::
@@ -200,15 +214,16 @@ class BlockedModulusAttention(torch.autograd.Function):
     """
 
     @staticmethod
-    def _softmax(
+    def _weights(
         scores: tuple[Tensor, Tensor],
         mask: Tensor | None,
         fit: Tensor,
         scratch: Scratch,
+        normalize: Softmax | Sigmoid,
         out: Tensor,
         inverse: Tensor | None = None,
     ) -> Tensor:
-        """Compute softmax(|s| + mask) of scores ``[P, R, S]`` in ``out`` and 1 / max(|s|, 1e-19) in ``inverse``."""
+        """Compute the weights of |s| + mask, s ``[P, R, S]``, in ``out`` and 1 / max(|s|, 1e-19) in ``inverse``."""
         real, imag = scores
         exact = None if scratch.all_fit else torch.hypot(real, imag).clamp_(min=least_modulus(real.dtype))
         torch.addcmul(scratch.least_square, real, real, out=out).addcmul_(imag, imag)
@@ -222,44 +237,45 @@ class BlockedModulusAttention(torch.autograd.Function):
                 torch.where(fit, inverse, exact.reciprocal_(), out=inverse)
         if mask is not None:
             out.view(mask.shape).add_(mask)
-        return torch.softmax(out, dim=-1, out=out)
-
-    @staticmethod
-    def _keep(weights: Tensor, dropout: float, generator: torch.Generator) -> Tensor:
-        """Draw dropout factors: 0 with probability ``dropout``, else 1 / (1 - dropout)."""
-        keep = torch.empty_like(weights).bernoulli_(1.0 - dropout, generator=generator)
-        return keep if dropout == 1.0 else keep.div_(1.0 - dropout)
+        return normalize.apply_(out)
 
     @staticmethod
     def _formula(
-        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, seed: int
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        bias: Tensor | None,
+        dropout: float,
+        seed: int,
     ) -> tuple[Tensor]:
         """Compute the same without blocks, with differentiable operations."""
         (scores,) = _score_moduli(query, key, bilinear=False)
-        weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
-        if dropout:
-            generator = torch.Generator().manual_seed(seed)
-            keep = torch.empty_like(weights)
-            for group in groups(query, key):
-                for own in blocks(group.select(keep)):
-                    own.copy_(BlockedModulusAttention._keep(own, dropout, generator))
-            weights = weights * keep
-        return (weights @ value,)
+        weights = plain_weights(scores, mask, bias)
+        return ((weights * whole_factors(query, key, dropout, seed) if dropout else weights) @ value,)
 
     @staticmethod
-    def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, seed: int) -> Tensor:
+    def forward(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        bias: Tensor | None,
+        dropout: float,
+        seed: int,
+    ) -> Tensor:
         """Compute ``[B, H, T, d_v]`` from ``[B, H, T, 2d]``, ``[B, H, S, 2d]`` and ``[B, H, S, d_v]``."""
-        blocked, scratch, masks = BlockedModulusAttention, Scratch(query, key), whole_mask(mask, query, key)
-        generator = torch.Generator().manual_seed(seed)
+        blocked, scratch, normalize = BlockedModulusAttention, Scratch(query, key), make_weights(bias)
+        masks, generator = whole_mask(normalize.added(mask), query, key), torch.Generator().manual_seed(seed)
         out = value.new_empty(*query.shape[:-1], value.shape[-1])
         for group in groups(query, key):
             own_out, q, k, v, fit = (group.select(x) for x in (out, query, key, value, scratch.squares_fit))
             rows = zip(*map(blocks, (q, rotate_back(q), own_out)), strict=True)
             for (own_q, rotated, to), own_mask in zip(rows, group.masks(masks), strict=False):
                 scores = scratch.scores(own_q, rotated, k)
-                weights = blocked._softmax(scores, own_mask, fit, scratch, out=scores[0])
+                weights = blocked._weights(scores, own_mask, fit, scratch, normalize, out=scores[0])
                 if dropout:
-                    weights.mul_(blocked._keep(weights, dropout, generator))
+                    weights.mul_(draw_factors(weights, dropout, generator))
                 to.copy_(weights @ v)
         return out
 
@@ -271,12 +287,13 @@ class BlockedModulusAttention(torch.autograd.Function):
     @staticmethod
     @without_autocast
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
-        """Compute the gradients of query, key and value; the mask has none."""
-        query, key, value, mask = ctx.saved_tensors
+        """Compute the gradients of query, key, value and bias; the mask has none."""
+        query, key, value, mask, bias = ctx.saved_tensors
         if by_formula(grad):
-            inputs = query, key, value, mask, ctx.dropout, ctx.seed
+            inputs = query, key, value, mask, bias, ctx.dropout, ctx.seed
             return gradients_with_graph(BlockedModulusAttention._formula, inputs, ctx.needs_input_grad, (grad,))
-        blocked, scratch, masks = BlockedModulusAttention, Scratch(query, key), whole_mask(mask, query, key)
+        blocked, scratch, normalize = BlockedModulusAttention, Scratch(query, key), make_weights(bias)
+        masks = whole_mask(normalize.added(mask), query, key)
         generator = torch.Generator().manual_seed(ctx.seed)
         new = torch.Tensor.new_empty if query.shape[2] else torch.Tensor.new_zeros
         grads = [new(x, x.shape) for x in (query, key, value)]
@@ -294,13 +311,13 @@ class BlockedModulusAttention(torch.autograd.Function):
             for (own_q, rotated, own_g, *of_own, to), own_mask in zip(rows, group.masks(masks), strict=False):
                 real, imag = scratch.scores(own_q, rotated, k)
                 weights, inverse = (scratch(name, *real.shape) for name in ("weights", "inverse"))
-                kept = blocked._softmax((real, imag), own_mask, fit, scratch, out=weights, inverse=inverse)
+                kept = blocked._weights((real, imag), own_mask, fit, scratch, normalize, weights, inverse)
                 of_weights = torch.bmm(own_g, v.mT, out=scratch("grad", *real.shape))
                 if ctx.dropout:
-                    keep = blocked._keep(weights, ctx.dropout, generator)
+                    keep = draw_factors(weights, ctx.dropout, generator)
                     of_weights, kept = of_weights.mul_(keep), keep.mul_(weights)
                 of_v.baddbmm_(own_g.mT, kept, beta=add)
-                of_scores = softmax_gradient_(of_weights, weights).mul_(inverse)
+                of_scores = normalize.gradient_(of_weights, weights).mul_(inverse)
                 real.mul_(of_scores)  # now G
                 imag.mul_(of_scores)
                 total = torch.add(real, imag, out=of_scores)
@@ -315,4 +332,4 @@ class BlockedModulusAttention(torch.autograd.Function):
             torch.add(of_common, of_imag, out=grad_real)
             torch.sub(of_real, of_common, out=grad_imag)
             grad_v.copy_(of_v.mT)
-        return *grads, None, None, None
+        return *grads, None, normalize.of_bias(), None, None

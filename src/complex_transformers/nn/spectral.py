@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..kernels.waves import wave_phase
 from . import functional as CF
-from .attention.multi_head import AttentionFunction, HeadedAttention, check_attention
+from .attention.multi_head import PRODUCT_SCORES, AttentionFunction, HeadedAttention, check_attention
 from .checks import check_choice
 from .embedding import sinusoidal_frequencies
 from .linear import RealLinear
@@ -35,9 +35,10 @@ def positional_phase(length: int, num_features: int, like: Tensor) -> Tensor:
 
 def check_spectral_attention(score: str, normalization: str) -> None:
     """Raise unless score and normalisation are known and give real attention weights."""
-    check_attention(score, normalization)
-    if normalization == "split_softmax":
-        raise ValueError("attention_normalization must be 'softmax' or 'probability_amplitude', got 'split_softmax'")
+    check_attention(score, normalization, scores=PRODUCT_SCORES)
+    if normalization in ("split_softmax", "sigmoid"):
+        valid = "'softmax' or 'probability_amplitude'"
+        raise ValueError(f"attention_normalization must be {valid}, got {normalization!r}")
 
 
 class SpectralScaledAttention(HeadedAttention):

@@ -324,6 +324,10 @@ REFUSED = [
         {"attn_logit_softcapping": 9.0, "attention_score": "modulus", "attention_normalization": "split_softmax"},
         "attention_normalization must be 'softmax' with attn_logit_softcapping",
     ),
+    (
+        {"attention_score": "cosine", "attention_normalization": "split_softmax"},
+        "attention_normalization must be 'softmax' or 'sigmoid' with attention_score='cosine', got 'split_softmax'",
+    ),
     ({"no_rope_layers": [1]}, r"no_rope_layers must have at least 2 entries, got \[1\]"),
     ({"hidden_size": 38}, "num_attention_heads must divide the width 38, got 4"),
     ({**REAL, "linear_type": "widely_linear"}, "linear_type must be .* with number_field='real', got 'widely_linear'"),

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Attention with moduli of complex scores by Triton kernels: which inputs are supported, and the call.
+"""Attention with complex scores by Triton kernels: which inputs are supported, and the call.
 
 Queries are ``[B, H, T, D]``, keys ``[B, H / G, S, D]``, values ``[B, H / G, S, D_v]``; D holds ``[real | imag]``
 halves.
@@ -22,9 +22,18 @@ WIDE_FLOAT32_BYTES = 136 * 2**10  # shared memory of the smallest tiles with 256
 
 
 def takes_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, groups: int, score: str, is_causal: bool
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    groups: int,
+    score: str,
+    is_causal: bool,
+    normalization: str = "softmax",
 ) -> bool:
-    """Return whether the kernel supports these inputs of ``attention``."""
+    """Return whether the kernel supports these inputs of ``attention``; PyTorch has the softmax of real scores."""
+    if normalization not in ("softmax", "sigmoid") or (score, normalization) == ("real", "softmax"):
+        return False
     if score not in SCORES or not may_run(query, key, value, in_graphs=True):
         return False
     if not query.dim() == key.dim() == value.dim() == 4:
@@ -59,22 +68,23 @@ def attention(
     *,
     is_causal: bool = False,
     dropout: float = 0.0,
+    bias: Tensor | None = None,
 ) -> Tensor:
     """Compute softmax(s scaling + mask) v, the context ``[B, T, H, D_v]``.
 
-    The score s is |q k^H| (``modulus``) or |q k^T| (``bilinear_modulus``). A mask is boolean (true attends) or
-    additive. ``is_causal`` aligns the last query with the last key. Memory is linear in both lengths, forward and
-    backward.
+    The score s is |q k^H| (``modulus``), |q k^T| (``bilinear_modulus``) or Re(q k^H) (``real``). With a bias ``[1]``
+    the weights are sigmoid(s scaling + mask + bias). A mask is boolean (true attends) or additive. ``is_causal``
+    aligns the last query with the last key. Memory is linear in both lengths, forward and backward.
     """
     number, seed = SCORES.index(score), torch.randint(2**62, ()) if dropout else None
     if is_compiled():
         from .attention_operator import attend  # imported late: registering an operator is slow
 
-        out, _, _ = attend(query, key, value, mask, number, scaling, groups, is_causal, dropout, seed)
+        out, _, _ = attend(query, key, value, mask, bias, number, scaling, groups, is_causal, dropout, seed)
     else:
         whole = whole_mask(mask, query, key)
         drop = (dropout, 0 if seed is None else int(seed))
-        out, _, _ = run(KernelAttention, query, key, value, whole, number, scaling, groups, is_causal, *drop)
+        out, _, _ = run(KernelAttention, query, key, value, whole, bias, number, scaling, groups, is_causal, *drop)
     return out.transpose(1, 2)
 
 

@@ -7,9 +7,12 @@ query with its halves in place or exchanged and one of them negated (``pair``). 
 accumulate in float32 whatever the dtype. Masked scores have the lowest float32 value, as in the plain formula, so a
 fully masked query attends to all keys equally.
 
-Weights are 2^((score - maximum) factor). If SCALED, scores and maxima include the scaling, as an additive mask needs,
-and the factor is log2(e); otherwise they are moduli and the factor is scaling log2(e). The difference is taken before
-the product, whose rounding would keep the largest score from cancelling exactly.
+Softmax weights are 2^((score - maximum) factor). If SCALED, scores and maxima include the scaling, as an additive mask
+needs, and the factor is log2(e); otherwise they are moduli and the factor is scaling log2(e). The difference is taken
+before the product, whose rounding would keep the largest score from cancelling exactly.
+
+If SIGMOID, weights are sigmoid(score + bias) with one bias for all scores. They need no maxima and sums, so a masked
+key has weight 0 and a gradient of 0. Scores are then SCALED. REAL scores have the product Re only.
 
 The kernels do not read ``bucket``, the length class that is part of the key of the autotuner.
 """
@@ -18,7 +21,7 @@ import triton
 import triton.language as tl
 
 # Codes of scores and masks, as the launcher passes them.
-MODULUS, BILINEAR = tl.constexpr(0), tl.constexpr(1)
+MODULUS, BILINEAR, REAL = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 NO_MASK, BOOLEAN = tl.constexpr(0), tl.constexpr(1)
 
 LOG2_E = tl.constexpr(1.4426950408889634)
@@ -40,17 +43,19 @@ def tile(pointer, rows, columns, strides, num_rows, inside):
 def pair(pointer, rows, columns, inside, strides, num_rows, width, SCORE: tl.constexpr):
     """Load the two operands whose products with the keys are Re and Im of the score.
 
-    q k^H: a = q, b = [q_im | -q_re]. q k^T: a = [q_re | -q_im], b = [q_im | q_re].
+    q k^H: a = q, b = [q_im | -q_re]. q k^T: a = [q_re | -q_im], b = [q_im | q_re]. REAL scores have no b.
     """
     first = tile(pointer, rows, columns, strides, num_rows, inside)
-    half = width // 2
-    is_imag = (columns >= half)[None, :]
-    exchanged = tl.where(columns >= half, columns - half, columns + half)
-    second = tile(pointer, rows, exchanged, strides, num_rows, inside)
-    if SCORE == BILINEAR:
-        first = tl.where(is_imag, -first, first)
-    else:
-        second = tl.where(is_imag, -second, second)
+    second = first
+    if SCORE != REAL:
+        half = width // 2
+        is_imag = (columns >= half)[None, :]
+        exchanged = tl.where(columns >= half, columns - half, columns + half)
+        second = tile(pointer, rows, exchanged, strides, num_rows, inside)
+        if SCORE == BILINEAR:
+            first = tl.where(is_imag, -first, first)
+        else:
+            second = tl.where(is_imag, -second, second)
     return first, second
 
 
@@ -63,13 +68,16 @@ def halves(x):
 @triton.jit
 def of_query(of_real, of_imag, SCORE: tl.constexpr):
     """Compute the gradient of a query from the products of the gradients of Re and Im of the scores with the keys."""
-    real_real, real_imag = halves(of_real)
-    imag_real, imag_imag = halves(of_imag)
-    if SCORE == BILINEAR:
-        real, imag = real_real + imag_imag, imag_real - real_imag
-    else:
-        real, imag = real_real - imag_imag, imag_real + real_imag
-    return tl.reshape(tl.permute(tl.join(real, imag), (0, 2, 1)), of_real.shape)
+    result = of_real
+    if SCORE != REAL:
+        real_real, real_imag = halves(of_real)
+        imag_real, imag_imag = halves(of_imag)
+        if SCORE == BILINEAR:
+            real, imag = real_real + imag_imag, imag_real - real_imag
+        else:
+            real, imag = real_real - imag_imag, imag_real + real_imag
+        result = tl.reshape(tl.permute(tl.join(real, imag), (0, 2, 1)), of_real.shape)
+    return result
 
 
 @triton.jit
@@ -128,18 +136,23 @@ def masked(
 
 @triton.jit
 def scores(
-    a, b, keys, mask, row, column, rows, columns, strides, scale, length, size, lowest,
-    SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
+    a, b, keys, mask, row, column, rows, columns, strides, scale, shift, length, size, lowest,
+    SCORE: tl.constexpr, SIGMOID: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Compute masked scores ``[M, N]``, with the scaling if SCALED, and s / |s|."""
+    """Compute masked scores ``[M, N]``, with the scaling if SCALED and the bias if SIGMOID, and s / |s|."""
     real = tl.dot(a, tl.trans(keys), input_precision=PRECISION)
-    imag = tl.dot(b, tl.trans(keys), input_precision=PRECISION)
-    if a.dtype == tl.float32:
-        score, real, imag = polar(real, imag)
-    else:
-        score, real, imag = polar_of_half(real, imag, a.dtype == tl.float16)
+    score, imag = real, real
+    if SCORE != REAL:
+        imag = tl.dot(b, tl.trans(keys), input_precision=PRECISION)
+        if a.dtype == tl.float32:
+            score, real, imag = polar(real, imag)
+        else:
+            score, real, imag = polar_of_half(real, imag, a.dtype == tl.float16)
     if SCALED:
         score *= scale
+    if SIGMOID:
+        score += shift
     score = masked(score, mask, row, column, rows, columns, strides, length, size, lowest, MASK, CAUSAL)
     return score, real, imag
 
@@ -161,18 +174,43 @@ def factor_of(scale, SCALED: tl.constexpr):
 
 
 @triton.jit
-def weights_of(score, largest, total, factor):
-    """Compute the softmax from saved row maxima and sums; rounding may not raise a score above the maximum."""
-    exponent = tl.minimum((score - largest[:, None]) * factor, 0.0, propagate_nan=tl.PropagateNan.ALL)
-    return tl.exp2(exponent) * (1.0 / total)[:, None]
+def shift_of(bias, SIGMOID: tl.constexpr):
+    """Load the bias of a sigmoid."""
+    shift = 0.0
+    if SIGMOID:
+        shift = tl.load(bias).to(tl.float32)
+    return shift
 
 
 @triton.jit
-def gradient_of_scores(score, weights, of_weights, products, MASK: tl.constexpr):
-    """Compute w (dw - sum w dw), where sum w dw = out . grad; 0 in rows whose keys are all masked."""
-    result = weights * (of_weights - products[:, None])
-    if MASK != NO_MASK:
-        result = tl.where(score > LOWEST, result, 0.0)
+def sigmoid(score):
+    """Compute 1 / (1 + exp(-score)), which is exactly 0 for the lowest scores."""
+    return 1.0 / (1.0 + tl.exp2(score * -LOG2_E))
+
+
+@triton.jit
+def weights_of(score, largest, total, factor, SIGMOID: tl.constexpr):
+    """Compute the softmax from saved row maxima and sums; rounding may not raise a score above the maximum."""
+    if SIGMOID:
+        weights = sigmoid(score)
+    else:
+        exponent = tl.minimum((score - largest[:, None]) * factor, 0.0, propagate_nan=tl.PropagateNan.ALL)
+        weights = tl.exp2(exponent) * (1.0 / total)[:, None]
+    return weights
+
+
+@triton.jit
+def gradient_of_scores(score, weights, of_weights, products, SIGMOID: tl.constexpr, MASK: tl.constexpr):
+    """Compute w (dw - sum w dw), where sum w dw = out . grad; 0 in rows whose keys are all masked.
+
+    If SIGMOID it is w (1 - w) dw.
+    """
+    if SIGMOID:
+        result = weights * (1.0 - weights) * of_weights
+    else:
+        result = weights * (of_weights - products[:, None])
+        if MASK != NO_MASK:
+            result = tl.where(score > LOWEST, result, 0.0)
     return result
 
 
@@ -184,11 +222,11 @@ def offset(strides, batch, head):
 
 @triton.jit(do_not_specialize=["seed", "bucket"])
 def forward(
-    query, key, value, mask, out, row_max, row_sum,
+    query, key, value, mask, bias, out, row_max, row_sum,
     q_strides, k_strides, v_strides, m_strides, o_strides,
     heads, groups, length, size, width, value_width, scale, lowest, dropout, seed, bucket,
-    SCORE: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
-    PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+    SCORE: tl.constexpr, SIGMOID: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr,
+    DROPOUT: tl.constexpr, PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Compute the context of M queries of a head, with their row maxima and row sums of exponentials."""
     blocks = tl.cdiv(length, M)
@@ -201,7 +239,7 @@ def forward(
     mask += offset(m_strides, batch, head)
     a, b = pair(query + offset(q_strides, batch, head), rows, d, d < width, q_strides, length, width, SCORE)
 
-    factor = factor_of(scale, SCALED)
+    factor, shift = factor_of(scale, SCALED), shift_of(bias, SIGMOID)
     largest = tl.full([M], -float("inf"), tl.float32)
     total = tl.zeros([M], tl.float32)
     context = tl.zeros([M, V], tl.float32)
@@ -212,37 +250,46 @@ def forward(
         columns = first + tl.arange(0, N)
         keys = tile(key, columns, d, k_strides, size, d < width)
         score, _, _ = scores(
-            a, b, keys, mask, start, first, rows, columns, m_strides, scale, length, size, lowest,
-            SCALED, MASK, CAUSAL, PRECISION,
+            a, b, keys, mask, start, first, rows, columns, m_strides, scale, shift, length, size, lowest,
+            SCORE, SIGMOID, SCALED, MASK, CAUSAL, PRECISION,
         )  # fmt: skip
-        new = tl.maximum(largest, tl.max(score, 1))
-        shrink = tl.exp2((largest - new) * factor)
-        weights = tl.exp2((score - new[:, None]) * factor)
-        total = total * shrink + tl.sum(weights, 1)
+        if SIGMOID:
+            weights = sigmoid(score)
+        else:
+            new = tl.maximum(largest, tl.max(score, 1))
+            shrink = tl.exp2((largest - new) * factor)
+            weights = tl.exp2((score - new[:, None]) * factor)
+            total = total * shrink + tl.sum(weights, 1)
+            largest = new
         if DROPOUT:
             weights *= kept(seed, place, rows, columns, size, dropout)
         values = tile(value, columns, c, v_strides, size, c < value_width)
-        context = context * shrink[:, None]
+        if not SIGMOID:
+            context = context * shrink[:, None]
         context += tl.dot(weights.to(values.dtype), values, input_precision=PRECISION)
-        largest = new
+    if not SIGMOID:
+        context = context / total[:, None]
+        tl.store(row_max + place.to(tl.int64) * length + rows, largest, mask=rows < length)
+        tl.store(row_sum + place.to(tl.int64) * length + rows, total, mask=rows < length)
     places = (
         out + offset(o_strides, batch, head) + rows.to(tl.int64)[:, None] * o_strides[2] + c[None, :] * o_strides[3]
     )
     inside = (rows < length)[:, None] & (c < value_width)[None, :]
-    tl.store(places, (context / total[:, None]).to(out.dtype.element_ty), mask=inside)
-    tl.store(row_max + place.to(tl.int64) * length + rows, largest, mask=rows < length)
-    tl.store(row_sum + place.to(tl.int64) * length + rows, total, mask=rows < length)
+    tl.store(places, context.to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit(do_not_specialize=["seed", "bucket"])
 def backward_query(
-    query, key, value, mask, out, row_max, row_sum, grad, inner, grad_query,
+    query, key, value, mask, bias, out, row_max, row_sum, grad, inner, grad_query,
     q_strides, k_strides, v_strides, m_strides, o_strides, g_strides, gq_strides,
     heads, groups, length, size, width, value_width, scale, lowest, dropout, seed, bucket,
-    SCORE: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
-    PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+    SCORE: tl.constexpr, SIGMOID: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr,
+    DROPOUT: tl.constexpr, PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Compute the gradients of M queries, and out . grad per query for ``backward_key``."""
+    """Compute the gradients of M queries, and out . grad per query for ``backward_key``.
+
+    If SIGMOID, ``inner`` becomes the sum of the gradients of the scores of each query, for the bias.
+    """
     blocks = tl.cdiv(length, M)
     place = tl.program_id(0) // blocks
     batch, head = place // heads, place % heads
@@ -256,14 +303,16 @@ def backward_query(
     mask += offset(m_strides, batch, head)
     a, b = pair(query + offset(q_strides, batch, head), rows, d, inside_half, q_strides, length, width, SCORE)
     of_out = tile(grad + offset(g_strides, batch, head), rows, c, g_strides, length, c < value_width)
-    contexts = tile(out + offset(o_strides, batch, head), rows, c, o_strides, length, c < value_width)
-    products = tl.sum(of_out.to(tl.float32) * contexts.to(tl.float32), 1)
     row_places = place.to(tl.int64) * length + rows
-    tl.store(inner + row_places, products, mask=rows < length)
-    largest = tl.load(row_max + row_places, mask=rows < length, other=0.0)
-    total = tl.load(row_sum + row_places, mask=rows < length, other=1.0)
+    products = tl.zeros([M], tl.float32)
+    largest, total = products, products
+    if not SIGMOID:
+        contexts = tile(out + offset(o_strides, batch, head), rows, c, o_strides, length, c < value_width)
+        products = tl.sum(of_out.to(tl.float32) * contexts.to(tl.float32), 1)
+        largest = tl.load(row_max + row_places, mask=rows < length, other=0.0)
+        total = tl.load(row_sum + row_places, mask=rows < length, other=1.0)
 
-    factor = factor_of(scale, SCALED)
+    factor, shift = factor_of(scale, SCALED), shift_of(bias, SIGMOID)
     of_real = tl.zeros([M, D], tl.float32)
     of_imag = tl.zeros([M, D], tl.float32)
     end = size
@@ -273,17 +322,23 @@ def backward_query(
         columns = first + tl.arange(0, N)
         keys = tile(key, columns, d, k_strides, size, inside_half)
         score, real, imag = scores(
-            a, b, keys, mask, start, first, rows, columns, m_strides, scale, length, size, lowest,
-            SCALED, MASK, CAUSAL, PRECISION,
+            a, b, keys, mask, start, first, rows, columns, m_strides, scale, shift, length, size, lowest,
+            SCORE, SIGMOID, SCALED, MASK, CAUSAL, PRECISION,
         )  # fmt: skip
-        weights = weights_of(score, largest, total, factor)
+        weights = weights_of(score, largest, total, factor, SIGMOID)
         values = tile(value, columns, c, v_strides, size, c < value_width)
         of_weights = tl.dot(of_out, tl.trans(values), input_precision=PRECISION)
         if DROPOUT:
             of_weights *= kept(seed, place, rows, columns, size, dropout)
-        of_scores = gradient_of_scores(score, weights, of_weights, products, MASK)
-        of_real += tl.dot((of_scores * real).to(keys.dtype), keys, input_precision=PRECISION)
-        of_imag += tl.dot((of_scores * imag).to(keys.dtype), keys, input_precision=PRECISION)
+        of_scores = gradient_of_scores(score, weights, of_weights, products, SIGMOID, MASK)
+        if SIGMOID:
+            products += tl.sum(of_scores, 1)
+        if SCORE == REAL:
+            of_real += tl.dot(of_scores.to(keys.dtype), keys, input_precision=PRECISION)
+        else:
+            of_real += tl.dot((of_scores * real).to(keys.dtype), keys, input_precision=PRECISION)
+            of_imag += tl.dot((of_scores * imag).to(keys.dtype), keys, input_precision=PRECISION)
+    tl.store(inner + row_places, products, mask=rows < length)
     result = of_query(of_real, of_imag, SCORE)
     places = grad_query + offset(gq_strides, batch, head) + rows.to(tl.int64)[:, None] * gq_strides[2]
     inside = (rows < length)[:, None] & inside_half[None, :]
@@ -292,11 +347,11 @@ def backward_query(
 
 @triton.jit(do_not_specialize=["seed", "bucket"])
 def backward_key(
-    query, key, value, mask, row_max, row_sum, grad, inner, grad_key, grad_value,
+    query, key, value, mask, bias, row_max, row_sum, grad, inner, grad_key, grad_value,
     q_strides, k_strides, v_strides, m_strides, g_strides, gk_strides, gv_strides,
     heads, groups, length, size, width, value_width, scale, lowest, dropout, seed, bucket,
-    SCORE: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
-    PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+    SCORE: tl.constexpr, SIGMOID: tl.constexpr, SCALED: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr,
+    DROPOUT: tl.constexpr, PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Compute the gradients of N keys and values, summed over all query heads that share them."""
     blocks = tl.cdiv(size, N)
@@ -307,7 +362,7 @@ def backward_key(
     columns, d, c = start + tl.arange(0, N), tl.arange(0, D), tl.arange(0, V)
     keys = tile(key + offset(k_strides, batch, key_head), columns, d, k_strides, size, d < width)
     values = tile(value + offset(v_strides, batch, key_head), columns, c, v_strides, size, c < value_width)
-    factor = factor_of(scale, SCALED)
+    factor, shift = factor_of(scale, SCALED), shift_of(bias, SIGMOID)
     of_keys = tl.zeros([N, D], tl.float32)
     of_values = tl.zeros([N, V], tl.float32)
     begin = 0
@@ -321,13 +376,16 @@ def backward_key(
             rows = first + tl.arange(0, M)
             a, b = pair(query + offset(q_strides, batch, head), rows, d, d < width, q_strides, length, width, SCORE)
             score, real, imag = scores(
-                a, b, keys, own_mask, first, start, rows, columns, m_strides, scale, length, size, lowest,
-                SCALED, MASK, CAUSAL, PRECISION,
+                a, b, keys, own_mask, first, start, rows, columns, m_strides, scale, shift, length, size, lowest,
+                SCORE, SIGMOID, SCALED, MASK, CAUSAL, PRECISION,
             )  # fmt: skip
-            largest = tl.load(row_max + row_start + rows, mask=rows < length, other=float("inf"))
-            total = tl.load(row_sum + row_start + rows, mask=rows < length, other=1.0)
-            products = tl.load(inner + row_start + rows, mask=rows < length, other=0.0)
-            weights = weights_of(score, largest, total, factor)
+            products = tl.zeros([M], tl.float32)
+            largest, total = products, products
+            if not SIGMOID:
+                largest = tl.load(row_max + row_start + rows, mask=rows < length, other=float("inf"))
+                total = tl.load(row_sum + row_start + rows, mask=rows < length, other=1.0)
+                products = tl.load(inner + row_start + rows, mask=rows < length, other=0.0)
+            weights = weights_of(score, largest, total, factor, SIGMOID)
             of_out = tile(grad + offset(g_strides, batch, head), rows, c, g_strides, length, c < value_width)
             of_weights = tl.dot(of_out, tl.trans(values), input_precision=PRECISION)
             used = weights
@@ -336,9 +394,12 @@ def backward_key(
                 of_weights *= factors
                 used *= factors
             of_values += tl.dot(tl.trans(used.to(of_out.dtype)), of_out, input_precision=PRECISION)
-            of_scores = gradient_of_scores(score, weights, of_weights, products, MASK)
-            of_keys += tl.dot(tl.trans((of_scores * real).to(a.dtype)), a, input_precision=PRECISION)
-            of_keys += tl.dot(tl.trans((of_scores * imag).to(a.dtype)), b, input_precision=PRECISION)
+            of_scores = gradient_of_scores(score, weights, of_weights, products, SIGMOID, MASK)
+            if SCORE == REAL:
+                of_keys += tl.dot(tl.trans(of_scores.to(a.dtype)), a, input_precision=PRECISION)
+            else:
+                of_keys += tl.dot(tl.trans((of_scores * real).to(a.dtype)), a, input_precision=PRECISION)
+                of_keys += tl.dot(tl.trans((of_scores * imag).to(a.dtype)), b, input_precision=PRECISION)
     places = grad_key + offset(gk_strides, batch, key_head) + columns.to(tl.int64)[:, None] * gk_strides[2]
     inside = (columns < size)[:, None]
     tl.store(

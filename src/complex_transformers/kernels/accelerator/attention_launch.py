@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..attention_weights import plain_weights
 from ..dispatch import gradients_with_graph
 from ..modulus_attention import moduli, stack
 from . import attention_tuning, switch
@@ -22,7 +23,7 @@ __all__ = ["LARGEST_TILE", "SCORES", "KernelAttention", "backward", "forward", "
 LARGEST_TILE = (64, 64)  # queries by keys
 TILE_BYTES = 2**16  # of shared memory for the operands of a tile; a processor has 99 KiB or more
 SMALLEST_SCALING = 1e-6  # a smaller or negative factor is multiplied before the softmax takes differences
-SCORES = ("modulus", "bilinear_modulus")  # the index is the SCORE constant of the kernels
+SCORES = ("modulus", "bilinear_modulus", "real")  # the index is the SCORE constant of the kernels
 
 
 def whole_mask(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
@@ -50,6 +51,7 @@ class Call:
         key: Tensor,
         value: Tensor,
         mask: Tensor | None,
+        bias: Tensor | None,
         score: int,
         scaling: float,
         groups: int,
@@ -69,7 +71,8 @@ class Call:
         wide = max(padded) * query.element_size() > 256
         self.constants = {
             "SCORE": score,
-            "SCALED": mask_kind == 2 or scaling < SMALLEST_SCALING,
+            "SIGMOID": bias is not None,
+            "SCALED": bias is not None or mask_kind == 2 or scaling < SMALLEST_SCALING,
             "MASK": mask_kind,
             "CAUSAL": is_causal,
             "DROPOUT": dropout > 0.0,
@@ -108,6 +111,7 @@ def _plain(
     key: Tensor,
     value: Tensor,
     mask: Tensor | None,
+    bias: Tensor | None,
     score: int,
     scaling: float,
     groups: int,
@@ -118,7 +122,10 @@ def _plain(
     """Compute the same with differentiable operations and a full score matrix; dropout uses the same factors."""
     length, size = query.shape[2], key.shape[2]
     q, k, v = (x.float() for x in (query, key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)))
-    scores = moduli(*(stack(q, SCORES[score] == "bilinear_modulus") @ k.mT).chunk(2, dim=-2))
+    if SCORES[score] == "real":
+        scores = q @ k.mT
+    else:
+        scores = moduli(*(stack(q, SCORES[score] == "bilinear_modulus") @ k.mT).chunk(2, dim=-2))
     scores, lowest = scores * scaling, torch.finfo(torch.float32).min
     if mask is not None and mask.dtype == torch.bool:
         scores = scores.masked_fill(~mask, lowest)
@@ -127,7 +134,7 @@ def _plain(
     if is_causal:
         after = torch.ones(length, size, dtype=torch.bool, device=query.device).triu(size - length + 1)
         scores = scores.masked_fill(after, lowest)
-    weights = torch.softmax(scores, dim=-1)
+    weights = plain_weights(scores, None, None if bias is None else bias.float())
     if dropout:
         weights = weights * keep_factors(weights, dropout, seed)
     return ((weights @ v).to(value.dtype),)
@@ -144,65 +151,78 @@ def keep_factors(weights: Tensor, dropout: float, seed: int) -> Tensor:
     return out
 
 
-def results(query: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Allocate the context ``[B, H, T, D_v]`` and, per query, the maximum and the sum of the softmax."""
+def results(query: Tensor, value: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Allocate the context ``[B, H, T, D_v]`` and, per query, the maximum and the sum of a softmax.
+
+    With the bias of a sigmoid there are no maxima and sums: two tensors without elements.
+    """
     batch, heads, length, _ = query.shape
     out = value.new_empty(batch, length, heads, value.shape[-1]).transpose(1, 2)
-    row_max, row_sum = (query.new_empty(batch, heads, length, dtype=torch.float32) for _ in range(2))
+    shape = (batch, heads, length) if bias is None else (0,)
+    row_max, row_sum = (query.new_empty(shape, dtype=torch.float32) for _ in range(2))
     return out, row_max, row_sum
 
 
-def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest: Any) -> tuple[Tensor, ...]:
+def forward(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None, *rest: Any
+) -> tuple[Tensor, ...]:
     """Run the forward kernel with the arguments of ``Call``; return the outputs of ``results``."""
     from . import attention_kernels as kernels
 
-    call = Call(query, key, value, mask, *rest)
-    out, row_max, row_sum = results(query, value)
-    matrices = [query, key, value, _readable(mask, query), out]
-    call.launch(kernels.forward, query.shape[0] * query.shape[1], "M", [*matrices, row_max, row_sum], matrices)
+    call = Call(query, key, value, mask, bias, *rest)
+    out, row_max, row_sum = results(query, value, bias)
+    inputs = [query, key, value, _readable(mask, query)]
+    tensors = [*inputs, _readable(bias, query), out, row_max, row_sum]
+    call.launch(kernels.forward, query.shape[0] * query.shape[1], "M", tensors, [*inputs, out])
     return out, row_max, row_sum
 
 
 def backward(given: tuple[Any, ...], found: tuple[Tensor, ...], grad: Tensor) -> list[Tensor]:
-    """Compute the gradients of queries, keys and values from the arguments and results of ``forward``."""
+    """Compute the gradients of queries, keys, values and bias from the arguments and results of ``forward``.
+
+    Without a bias its gradient has no elements.
+    """
     from . import attention_kernels as kernels
 
-    call, (query, key, value, mask) = Call(*given), given[:4]
+    call, (query, key, value, mask, bias) = Call(*given), given[:5]
     out, row_max, row_sum = found
     grads = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in (query, key, value)]
-    inner = torch.empty_like(row_max)
-    inputs = [query, key, value, _readable(mask, query)]
-    tensors = [*inputs, out, row_max, row_sum, grad, inner, grads[0]]
+    inner = query.new_empty(query.shape[:3], dtype=torch.float32)
+    inputs, shift = [query, key, value, _readable(mask, query)], _readable(bias, query)
+    tensors = [*inputs, shift, out, row_max, row_sum, grad, inner, grads[0]]
     matrices = [*inputs, out, grad, grads[0]]
     call.launch(kernels.backward_query, query.shape[0] * query.shape[1], "M", tensors, matrices)
-    tensors = [*inputs, row_max, row_sum, grad, inner, *grads[1:]]
+    tensors = [*inputs, shift, row_max, row_sum, grad, inner, *grads[1:]]
     matrices = [*inputs, grad, *grads[1:]]
     call.launch(kernels.backward_key, key.shape[0] * key.shape[1], "N", tensors, matrices)
-    return grads
+    return [*grads, query.new_empty(0) if bias is None else inner.sum().to(bias.dtype).view(bias.shape)]
 
 
 class KernelAttention(torch.autograd.Function):
     """Attention with recomputed scores: returns the context ``[B, H, T, D_v]``, row maxima and row sums.
 
-    The backward pass recomputes the scores from maxima and sums: once for the queries, once for keys and values.
+    The backward pass recomputes the weights from maxima and sums, or from the bias of a sigmoid: once for the queries,
+    once for keys and values.
     """
 
     @staticmethod
-    def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest: Any) -> tuple[Tensor, ...]:
-        return forward(query, key, value, mask, *rest)
+    def forward(
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None, *rest: Any
+    ) -> tuple[Tensor, ...]:
+        return forward(query, key, value, mask, bias, *rest)
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        query, key, value, mask, *ctx.rest = inputs
+        query, key, value, mask, bias, *ctx.rest = inputs
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)  # no zeros for maxima and sums
-        ctx.save_for_backward(query, key, value, mask, *output)
+        ctx.save_for_backward(query, key, value, mask, bias, *output)
 
     @staticmethod
     def backward(ctx, grad: Tensor, *_):  # type: ignore[no-untyped-def]
-        query, key, value, mask, out, row_max, row_sum = ctx.saved_tensors
+        query, key, value, mask, bias, *found = ctx.saved_tensors
+        given = query, key, value, mask, bias, *ctx.rest
         if torch.is_grad_enabled():  # create_graph=True
-            given = query, key, value, mask, *ctx.rest
             return gradients_with_graph(_plain, given, ctx.needs_input_grad, (grad,))
-        grads = backward((query, key, value, mask, *ctx.rest), (out, row_max, row_sum), grad)
-        return *grads, *(None for _ in ctx.rest), None
+        *grads, of_bias = backward(given, tuple(found), grad)
+        return *grads, None, None if bias is None else of_bias, *(None for _ in ctx.rest)

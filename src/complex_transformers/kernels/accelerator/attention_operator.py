@@ -18,8 +18,8 @@ from .attention_launch import backward, forward, results, whole_mask
 __all__ = ["attend"]
 
 _GIVEN = (
-    "Tensor query, Tensor key, Tensor value, Tensor? mask, int score, float scaling, int groups, bool is_causal, "
-    "float dropout, Tensor? seed"
+    "Tensor query, Tensor key, Tensor value, Tensor? mask, Tensor? bias, int score, float scaling, int groups, "
+    "bool is_causal, float dropout, Tensor? seed"
 )
 _FOUND = "Tensor context, Tensor row_max, Tensor row_sum"
 
@@ -34,40 +34,41 @@ def _whole(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest
     "complex_transformers::attention", mutates_args=(), schema=f"({_GIVEN}) -> (Tensor, Tensor, Tensor)"
 )
 def attend(*given: Any) -> tuple[Tensor, ...]:
-    """Return the context ``[B, H, T, D_v]`` and, per query, the maximum and the sum of the softmax."""
+    """Return the context ``[B, H, T, D_v]`` and, per query, the maximum and the sum of a softmax."""
     return forward(*_whole(*given))
 
 
 @attend.register_fake
-def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-    return results(query, value)
+def _(query: Tensor, key: Tensor, value: Tensor, mask: Any, bias: Tensor | None, *rest: Any) -> tuple[Tensor, ...]:
+    return results(query, value, bias)
 
 
 @torch.library.custom_op(
     "complex_transformers::attention_backward",
     mutates_args=(),
-    schema=f"({_GIVEN}, {_FOUND}, Tensor grad) -> (Tensor, Tensor, Tensor)",
+    schema=f"({_GIVEN}, {_FOUND}, Tensor grad) -> (Tensor, Tensor, Tensor, Tensor)",
 )
 def attend_backward(*given: Any) -> tuple[Tensor, ...]:
-    """Compute the gradients of queries, keys and values."""
+    """Compute the gradients of queries, keys, values and bias."""
     *arguments, out, row_max, row_sum, grad = given
     return tuple(backward(_whole(*arguments), (out, row_max, row_sum), grad))
 
 
 @attend_backward.register_fake
-def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-    return tuple(torch.empty_like(x, memory_format=torch.contiguous_format) for x in (query, key, value))
+def _(query: Tensor, key: Tensor, value: Tensor, mask: Any, bias: Tensor | None, *rest: Any) -> tuple[Tensor, ...]:
+    grads = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in (query, key, value)]
+    return *grads, query.new_empty(0) if bias is None else torch.empty_like(bias)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    query, key, value, mask, *ctx.numbers, seed = inputs
-    ctx.save_for_backward(query, key, value, mask, seed, *output)
+    query, key, value, mask, bias, *ctx.numbers, seed = inputs
+    ctx.save_for_backward(query, key, value, mask, bias, seed, *output)
 
 
 def _gradients(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
-    query, key, value, mask, seed, *found = ctx.saved_tensors
-    grads = attend_backward(query, key, value, mask, *ctx.numbers, seed, *found, grad)
-    return *grads, *(None for _ in (mask, *ctx.numbers, seed))
+    query, key, value, mask, bias, seed, *found = ctx.saved_tensors
+    *grads, of_bias = attend_backward(query, key, value, mask, bias, *ctx.numbers, seed, *found, grad)
+    return *grads, None, None if bias is None else of_bias, *(None for _ in (*ctx.numbers, seed))
 
 
 attend.register_autograd(_gradients, setup_context=_keep)

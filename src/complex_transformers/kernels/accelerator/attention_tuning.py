@@ -19,7 +19,7 @@ __all__ = ["CANDIDATES", "SHORTEST", "bucket", "tiles"]
 
 SHORTEST = 512  # queries and keys; tuning takes longer than shorter inputs gain
 SMALLEST_MEMORY = 99 * 2**10  # shared memory per block, in bytes, of any supported GPU
-KEY = ["D", "V", "SCORE", "SCALED", "MASK", "CAUSAL", "DROPOUT", "PRECISION", "bucket"]
+KEY = ["D", "V", "SCORE", "SIGMOID", "SCALED", "MASK", "CAUSAL", "DROPOUT", "PRECISION", "bucket"]
 
 # Queries and keys per tile, warps, stages.
 CANDIDATES = {

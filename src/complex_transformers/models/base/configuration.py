@@ -13,7 +13,7 @@ from transformers import PreTrainedConfig
 
 from ...nn.activation import ACT2CFN
 from ...nn.arithmetic import arithmetic
-from ...nn.attention.multi_head import ATTENTION_SCORES, check_attention
+from ...nn.attention.multi_head import ATTENTION_NORMALIZATIONS, ATTENTION_SCORES, check_attention
 from ...nn.checks import check_choice
 from ...nn.embedding import (
     DAMPINGS,
@@ -123,6 +123,8 @@ class ComplexConfig(PreTrainedConfig):
         fixed = {"number_field": "real", "readout": None, **type(self).complex_only}
         if getattr(self, "attention_normalization", None) == "split_softmax":
             fixed["attention_normalization"] = "softmax"
+        if getattr(self, "attention_score", None) == "cosine":  # both fields have it
+            del fixed["attention_score"]
         values = {**self.to_dict(), **{name: value for name, value in fixed.items() if name in names}}
         return type(self).from_dict({**values, "transformers_version": None, **changes})
 
@@ -209,7 +211,8 @@ class TextConfig(ComplexConfig):
         damping: ``none`` or ``learned``.
         frequency_init: ``sinusoidal``, ``normal`` or ``uniform``.
         frequency_scale: factor of the initial frequencies.
-        max_position_embeddings: maximum length of ``learned_position``; the other types have none.
+        max_position_embeddings: maximum length of ``learned_position``; the other types have none. Sigmoid weights
+            start from it, see ``LayersConfig``.
     """
 
     embedding_types: ClassVar[tuple[str, ...]] = EMBEDDING_TYPES
@@ -279,10 +282,14 @@ class LayersConfig(ComplexConfig):
         num_attention_heads: heads of every layer; they divide the complex features.
         intermediate_size: stored width of the feed-forward layer, even.
         attention_probs_dropout_prob: dropout probability of the attention weights.
-        attention_score: ``modulus`` |q k^H| (Eq. 14, default), ``real`` Re(q k^H) through SDPA, or
-            ``bilinear_modulus`` |q k^T| (the released code); the real field has ``real``.
-        attention_normalization: ``softmax``, ``probability_amplitude`` (Thesis 2.37) or ``split_softmax``
-            (SynCoNMT Eq. 14).
+        attention_score: ``modulus`` |q k^H| (Eq. 14, default), ``real`` Re(q k^H) through SDPA,
+            ``bilinear_modulus`` |q k^T| (the released code), or ``cosine`` Re(q k^H) of unit vectors q and k, times
+            the square root of the features of a head; the real field has ``real`` and ``cosine``.
+        attention_normalization: ``softmax``, ``probability_amplitude`` (Thesis 2.37), ``split_softmax``
+            (SynCoNMT Eq. 14), or ``sigmoid``, sigmoid(s + b) without normalization over the keys, where each layer
+            learns b from -log ``max_position_embeddings``: set that field to the length of training sequences.
+            ``cosine`` has ``softmax`` and ``sigmoid``, which together are the attention of the preprint of Hioki
+            (2026, arXiv 2605.10123).
         share_parts: Re(W) = Im(W) in q, k, v (Table 4).
         norm_type: ``layer`` (each half normalized separately), ``rms`` (by modulus) or ``batch`` (the paper's text).
         norm_position: ``post`` (Vaswani et al. 2017) or ``pre``.
@@ -292,6 +299,7 @@ class LayersConfig(ComplexConfig):
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "intermediate_size")
     positive_sizes: ClassVar[tuple[str, ...]] = (*ComplexConfig.positive_sizes, "num_attention_heads")
     attention_scores: ClassVar[tuple[str, ...]] = ATTENTION_SCORES
+    attention_normalizations: ClassVar[tuple[str, ...]] = ATTENTION_NORMALIZATIONS
     norm_types: ClassVar[tuple[str, ...]] = NORM_TYPES
     complex_only: ClassVar[dict[str, Any]] = {
         **ComplexConfig.complex_only,
@@ -336,7 +344,8 @@ class LayersConfig(ComplexConfig):
 
     def _check_attention(self) -> None:
         assert self.attention_score is not None  # __post_init__ has set it
-        check_attention(self.attention_score, self.attention_normalization, self.number_field, self.attention_scores)
+        known = self.attention_scores, self.attention_normalizations
+        check_attention(self.attention_score, self.attention_normalization, self.number_field, *known)
 
 
 def check_causal_norm(config: LayersConfig) -> None:

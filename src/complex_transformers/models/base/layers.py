@@ -26,7 +26,7 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from ...nn import ComplexMultiheadAttention, NumberField, complex_attention, number_field
-from ...nn.attention.multi_head import ATTENTION_FUNCTIONS
+from ...nn.attention.multi_head import ATTENTION_FUNCTIONS, REAL_SCORES
 from .configuration import LayersConfig
 from .inputs import check_cache_batch, check_mask, check_text_inputs, padding_mask, without_padding
 from .packed_sequences import counted_from_one, sequence_ids
@@ -66,9 +66,9 @@ def attend_by_interface(
 ) -> tuple[Tensor, Tensor | None]:
     """Attend with the function that Transformers' ``AttentionInterface`` has for ``module``, a layer with ``config``.
 
-    Score ``real`` with ``softmax`` is the dot product of halves and follows ``attn_implementation`` (sdpa, eager,
-    ...). Every other pair is registered under its own name. Weights are returned for ``eager`` attention, or on
-    request.
+    Scores ``real`` and ``cosine`` with ``softmax`` are dot products of halves and follow ``attn_implementation``
+    (sdpa, eager, ...). Every other pair is registered under its own name. Weights are returned for ``eager``
+    attention, or on request.
     """
     name = module.config._attn_implementation
     wanted = kwargs.get("output_attentions", getattr(module.config, "output_attentions", False))
@@ -79,7 +79,7 @@ def attend_by_interface(
     if attention_mask is None and module.is_causal and 1 < length < key.shape[-2]:
         # For the first tokens of a static cache Transformers creates no mask, so its unused slots are cut off.
         key, value = key[:, :, :length], value[:, :, :length]
-    if (module.score, module.normalization) != ("real", "softmax"):
+    if module.normalization != "softmax" or module.score not in REAL_SCORES:
         name = attention_implementation_name(module.score, module.normalization)
     elif name == "sdpa" and kwargs.get("softcap") is not None:  # sdpa cannot compute it
         name = "eager"
@@ -113,6 +113,7 @@ class Attention(ComplexMultiheadAttention):
             layer_idx=layer_idx,
             number_field=config.number_field,
             attention_function=attend_by_interface,
+            training_length=getattr(config, "max_position_embeddings", 512),
             **options,
         )
         self.config = config

@@ -97,7 +97,7 @@ def tensor_parallel_plan(model: nn.Module) -> dict[str, str]:
         if hasattr(module, "num_heads"):
             plan[name] = "heads"
         for child, layer in module.named_children():
-            if child in ("q_norm", "k_norm"):  # all heads share the gains, but a process has only some of them
+            if child in ("q_norm", "k_norm", "sigmoid"):  # for all heads, of which a process has only some
                 plan[f"{name}.{child}"] = "replicated_with_grad_allreduce"
             if child == "polar" or (child == "activation" and any(True for _ in layer.parameters())):
                 plan[f"{name}.{child}"] = "features"

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from ...nn import ComplexLinear, PackedLinear, Readout, initialize_
+from ...nn.attention.multi_head import REAL_SCORES
 from ...nn.embedding import TableEmbedding
 from .hub import CARD_NAME, auto_map, model_tags, prepare_repository, write_file, write_hub_shim, write_model_card
 from .loss import check_labels, classification_labels, label_count
@@ -38,7 +39,15 @@ class ComplexPreTrainedModel(PreTrainedModel):
     _can_compile_fullgraph = True
     # With frequencies in bfloat16, phases would be off by whole rotations after a few hundred positions, and a rounded
     # running covariance may have no inverse root.
-    _keep_in_fp32_modules_strict = {"frequency", "phase", "damping", "log_modulus", "running_mean", "running_var"}
+    _keep_in_fp32_modules_strict = {
+        "frequency",
+        "phase",
+        "damping",
+        "log_modulus",
+        "running_mean",
+        "running_var",
+        "score_bias",
+    }
 
     @classmethod
     def register_for_auto_class(cls, auto_class: Any = None) -> None:
@@ -87,9 +96,9 @@ class ComplexPreTrainedModel(PreTrainedModel):
     def _flex_attn_can_dispatch(self, is_init_check: bool = False) -> bool:
         """Reject ``flex_attention`` unless attention is the softmax of dot products, all that it computes."""
         given = tuple(getattr(self.config, f"attention_{name}", None) for name in ("score", "normalization"))
-        if self._supports_flex_attn and given != ("real", "softmax"):
+        if self._supports_flex_attn and (given[0] not in REAL_SCORES or given[1] != "softmax"):
             raise ValueError(
-                "attn_implementation='flex_attention' needs attention_score='real' and "
+                "attn_implementation='flex_attention' needs attention_score='real' or 'cosine' and "
                 f"attention_normalization='softmax', got {given[0]!r} and {given[1]!r}. Use 'eager'."
             )
         return super()._flex_attn_can_dispatch(is_init_check)

@@ -61,11 +61,14 @@ class ComplexLlamaConfig(TextConfig):
         attention_bias: biases of q, k, v and o.
         attention_output_bias: bias of o; default ``attention_bias`` (Qwen2: biases of q, k and v only).
         mlp_bias: biases of the feed-forward network.
-        attention_score: ``real`` Re(q k^H) through SDPA (default), ``modulus`` or ``bilinear_modulus``; the real field
-            has ``real``.
-        attention_normalization: ``softmax``, ``probability_amplitude`` or ``split_softmax``.
-        attention_scale: factor of the scores; default D^(-1/2) for heads of D complex features, in the real field
-            ``head_dim ** -0.5``.
+        attention_score: ``real`` Re(q k^H) through SDPA (default), ``modulus``, ``bilinear_modulus``, or ``cosine``,
+            Re(q k^H) of unit vectors; the real field has ``real`` and ``cosine``.
+        attention_normalization: ``softmax``, ``probability_amplitude``, ``split_softmax``, or ``sigmoid``,
+            sigmoid(s + b) with one learned b per layer, which starts at -log ``max_position_embeddings``. ``cosine``
+            has ``softmax`` and ``sigmoid``, which together are the attention of the preprint of Hioki (2026, arXiv
+            2605.10123).
+        attention_scale: factor of the scores; default D^(-1/2), for ``cosine`` D^(1/2), for heads of D complex
+            features, in the real field of D = ``head_dim`` real ones.
         attn_logit_softcapping: c, for attention scores c tanh(s / c) (Gemma 2); default no limit. ``sdpa`` cannot
             compute it, so these layers use the eager attention of this package.
         final_logit_softcapping: the same limit for the logits of the LM head (Gemma 2).
@@ -89,7 +92,8 @@ class ComplexLlamaConfig(TextConfig):
         embedding_multiplier: factor of the word embeddings; Gemma has ``hidden_size ** 0.5``.
         embedding_type: set by ``position_type``.
         max_position_embeddings: length that the model is meant for, which evaluation harnesses and other tools read.
-            It is not a limit, since positions have no table.
+            It is not a limit, since positions have no table. With sigmoid weights it should be the length of training
+            sequences.
         vocab_size, hidden_dropout_prob, pad_token_id: as in ``ComplexConfig``, with the defaults of Llama; dropout
             applies to embeddings and to the output of each block.
         use_cache: return a KV cache.

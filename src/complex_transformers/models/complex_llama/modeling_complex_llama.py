@@ -84,6 +84,7 @@ class ComplexLlamaAttention(GroupedQueryAttention):
             layer_idx=layer_idx,
             number_field=config.number_field,
             attention_function=attend_by_interface,
+            training_length=config.max_position_embeddings,
         )
         self.config = config
 

@@ -31,8 +31,8 @@ class ComplexOrderConfig(LayersConfig, TextConfig):
             network (Ba et al. 2016); in the real field the same as ``layer``.
         linear_type: dense layers, except the heads: ``complex`` W z (default), ``conjugate`` W conj(z) or
             ``widely_linear`` U z + V conj(z), every real matrix. The real field has ``real``.
-        attention_scale: factor of the scores; default D^(-1/2) for heads of D features, complex ones in the complex
-            field, so half the stored width.
+        attention_scale: factor of the scores; default D^(-1/2), for ``cosine`` D^(1/2), for heads of D features,
+            complex ones in the complex field, so half the stored width.
         type_vocab_size: number of token types, such as first and second sentence of a pair; their learned vectors are
             added to the embeddings (BERT). None, the default, for no types.
         embedding_norm: a norm of the embeddings, before dropout (BERT).

@@ -30,6 +30,7 @@ class ComplexSeq2SeqConfig(LayersConfig, TextConfig):
         use_cache: use a KV cache in ``generate``.
         is_encoder_decoder: always True; read by Transformers.
         max_position_embeddings: maximum length of source and target with ``learned_position``; other types have none.
+            Sigmoid weights start from it, see ``LayersConfig``.
 
     Example:
         >>> from complex_transformers import ComplexSeq2SeqConfig

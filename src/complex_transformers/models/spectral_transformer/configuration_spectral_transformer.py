@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from huggingface_hub.dataclasses import strict
 
+from ...nn.attention.multi_head import KEY_NORMALIZATIONS, PRODUCT_SCORES
 from ...nn.checks import check_choice
 from ...nn.spectral import POSITION_PHASES, check_spectral_attention
 from ..base.configuration import LayersConfig
@@ -50,7 +51,8 @@ class SpectralTransformerConfig(LayersConfig):
         feature_size: width of a frame of features; must match the feature extractor.
         hop_length: hop length of the feature extractor, in samples.
         num_hidden_layers: number of encoder layers.
-        attention_normalization: see ``LayersConfig``; the default is the thesis' (Eq. 2.43).
+        attention_score, attention_normalization: see ``LayersConfig``, without ``cosine`` and ``sigmoid``; the default
+            normalization is the thesis' (Eq. 2.43).
         frequency_kernel: multiply the bins by a learned kernel (Eq. 5.10). Only for complex features, where it is the
             default.
         position_phase: ``add`` adds the positional phase embedding to the bins (Eq. 5.7, 5.11), ``rotate`` rotates the
@@ -90,6 +92,8 @@ class SpectralTransformerConfig(LayersConfig):
         "bin_pool_stride",
         "time_pool_size",
     )
+    attention_scores: ClassVar[tuple[str, ...]] = PRODUCT_SCORES
+    attention_normalizations: ClassVar[tuple[str, ...]] = KEY_NORMALIZATIONS
     complex_only: ClassVar[dict[str, Any]] = {
         **LayersConfig.complex_only,
         "variant": "fully_spectral",

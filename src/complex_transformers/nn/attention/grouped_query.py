@@ -18,7 +18,15 @@ from ..checks import check_choice
 from ..low_bit.rounding import check_activation_bits, round_parts
 from ..normalization import rms_norm
 from ..widely_linear import linear_layer
-from .multi_head import AttentionFunction, HeadedAttention, check_attention, merge_heads, split_heads
+from .multi_head import (
+    AttentionFunction,
+    HeadedAttention,
+    check_attention,
+    default_scaling,
+    merge_heads,
+    split_heads,
+)
+from .phase_coherent import SigmoidBias
 from .polar import PolarHeads
 
 __all__ = ["GroupedQueryAttention"]
@@ -42,7 +50,7 @@ class GroupedQueryAttention(HeadedAttention):
         bias: biases of q, k and v.
         output_bias: bias of o; default ``bias``.
         score, normalization: see ``complex_attention``; default ``real`` with ``softmax``.
-        scaling: factor s of the scores; default as above.
+        scaling: factor s of the scores; default as above, its inverse for ``cosine``.
         linear_type: see ``linear_layer``.
         qk_norm: True for an RMS norm over each head of queries and keys before they rotate (Qwen3), ``"all_heads"``
             for one norm over all heads together (OLMo 2).
@@ -58,7 +66,7 @@ class GroupedQueryAttention(HeadedAttention):
             ``num_key_value_heads``, which is H/2. Default ``none``.
         layer_idx: index of this layer in a cache.
         number_field: ``"complex"`` or ``"real"``.
-        attention_function: as in ``ComplexMultiheadAttention``.
+        attention_function, training_length: as in ``ComplexMultiheadAttention``.
 
     Raises:
         ValueError: numbers of heads that do not divide, an odd head width, an unknown name, or a name that the number
@@ -93,6 +101,7 @@ class GroupedQueryAttention(HeadedAttention):
         layer_idx: int | None = None,
         number_field: str = "complex",
         attention_function: AttentionFunction | None = None,
+        training_length: int = 2048,
     ) -> None:
         super().__init__()
         self.attention_function = attention_function
@@ -115,7 +124,8 @@ class GroupedQueryAttention(HeadedAttention):
         self.layer_idx = layer_idx
         check_activation_bits(activation_bits)
         self.activation_bits = activation_bits
-        self.scaling = self.numbers.num_features(head_dim) ** -0.5 if scaling is None else scaling
+        self.scaling = default_scaling(score, self.numbers.num_features(head_dim)) if scaling is None else scaling
+        self.sigmoid = SigmoidBias(training_length) if normalization == "sigmoid" else None
         linear = linear_layer(linear_type, number_field)
         self.q_proj = linear(embed_dim, num_heads * head_dim, bias=bias)
         self.k_proj = linear(embed_dim, num_key_value_heads * head_dim, bias=bias)
@@ -189,6 +199,7 @@ class GroupedQueryAttention(HeadedAttention):
         key = self._heads(self.k_proj(hidden_states), self.num_key_value_heads, self.k_norm)
         value = self._heads(self.v_proj(hidden_states), self.num_key_value_heads)
         query, key = self._placed(query, key, factors)
+        query, key = self.comparable(query), self.comparable(key)
         if cache is not None:
             key, value = cache.update(key, value, self.layer_idx, kwargs=kwargs)  # as Transformers' layers call it
         if self.softcap is not None:

@@ -9,9 +9,8 @@ there as they are.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -22,37 +21,62 @@ from ...kernels.accelerator.attention import attention, takes_attention
 from ...kernels.dispatch import is_eager_cpu
 from ...kernels.exporting import halves, is_exporting
 from ...kernels.modulus_attention import BlockedModulusAttention, ScoreModulus, stack
+from ...kernels.real_attention import BlockedRealAttention
 from .. import (
     functional as CF,
 )
 from ..arithmetic import arithmetic
 from ..checks import check_choice
 from ..widely_linear import linear_layer
+from .masks import additive_mask, check_mask_dtype, join_masks, resolve_causality, torch_mask
+from .phase_coherent import SigmoidBias, unit_vectors
 
 __all__ = ["ComplexMultiheadAttention", "complex_attention", "complex_scores", "merge_heads", "split_heads"]
 
-ATTENTION_SCORES = ("modulus", "real", "bilinear_modulus")
-ATTENTION_NORMALIZATIONS = ("softmax", "probability_amplitude", "split_softmax")
+PRODUCT_SCORES = ("modulus", "real", "bilinear_modulus")
+ATTENTION_SCORES = (*PRODUCT_SCORES, "cosine")
+REAL_SCORES = ("real", "cosine")  # dot products of stored numbers, of unit vectors for the cosine
+KEY_NORMALIZATIONS = ("softmax", "probability_amplitude", "split_softmax")  # over the keys
+ATTENTION_NORMALIZATIONS = (*KEY_NORMALIZATIONS, "sigmoid")
 
 
 def check_attention(
-    score: str, normalization: str, number_field: str = "complex", scores: tuple[str, ...] = ATTENTION_SCORES
+    score: str,
+    normalization: str,
+    number_field: str = "complex",
+    scores: tuple[str, ...] = ATTENTION_SCORES,
+    normalizations: tuple[str, ...] = ATTENTION_NORMALIZATIONS,
 ) -> None:
-    """Raise unless score (one of ``scores``) and normalization are known, compatible and exist in the field."""
+    """Raise unless score (of ``scores``) and normalization are known, compatible and exist in the field."""
     arithmetic(number_field)
     hint = ". It needs the relative positions of complex_transfo_xl" if score == "sum_of_moduli" else ""
     check_choice("attention_score", score, scores, hint)
-    check_choice("attention_normalization", normalization, ATTENTION_NORMALIZATIONS)
-    if number_field == "real" and (score != "real" or normalization == "split_softmax"):
+    check_choice("attention_normalization", normalization, normalizations)
+    if number_field == "real" and (score not in REAL_SCORES or normalization == "split_softmax"):
         raise ValueError(
-            "attention_score must be 'real' and attention_normalization not 'split_softmax' with number_field='real', "
-            f"got {score!r} and {normalization!r}"
+            "attention_score must be 'real' or 'cosine' and attention_normalization not 'split_softmax' with "
+            f"number_field='real', got {score!r} and {normalization!r}"
         )
-    if score == "real" and normalization == "split_softmax":
+    if score == "cosine" and not are_compatible(score, normalization):
+        raise ValueError(
+            "attention_normalization must be 'softmax' or 'sigmoid' with attention_score='cosine', got "
+            f"{normalization!r}."
+        )
+    if not are_compatible(score, normalization):
         raise ValueError(
             "attention_score must be 'modulus' (q k^H) or 'bilinear_modulus' (q k^T) for "
             "attention_normalization='split_softmax', got 'real'"
         )
+
+
+def are_compatible(score: str, normalization: str) -> bool:
+    """Return whether a score has such weights: negative cosines have no square, real scores no imaginary part."""
+    return normalization not in {"cosine": KEY_NORMALIZATIONS[1:], "real": ("split_softmax",)}.get(score, ())
+
+
+def default_scaling(score: str, num_features: int) -> float:
+    """Return the factor of the scores of heads of D features: D^(-1/2), for the cosine D^(1/2)."""
+    return num_features ** (0.5 if score == "cosine" else -0.5)
 
 
 def check_shared_parts(share_parts: bool, linear_type: str | None) -> None:
@@ -105,67 +129,11 @@ def merge_heads(x: Tensor, num_parts: int = 2) -> Tensor:
 # --- attention ----------------------------------------------------------------------------------------------------
 
 
-def join_masks(*masks: Tensor | None) -> Tensor | None:
-    """Return one mask that hides what any of ``masks`` (boolean with True = attend, or additive) hides."""
-    given = [mask for mask in masks if mask is not None]
-    if len(given) < 2:
-        return given[0] if given else None
-    if all(mask.dtype == torch.bool for mask in given):
-        return reduce(torch.logical_and, given)
-    zero = next(mask.new_zeros(()) for mask in given if mask.dtype != torch.bool)
-    return reduce(torch.add, [zero.where(mask, -math.inf) if mask.dtype == torch.bool else mask for mask in given])
-
-
-def check_mask_dtype(name: str, mask: Tensor, meaning: str) -> None:
-    """Raise for an integer mask: conventions differ on what 1 means."""
-    if mask.dtype != torch.bool and not mask.is_floating_point():
-        raise TypeError(
-            f"{name} must be boolean (True {meaning}) or floating point (added to scores), got {mask.dtype}. "
-            f"Use {name}.bool() if 1 {meaning}."
-        )
-
-
-def torch_mask(name: str, mask: Tensor | None) -> Tensor | None:
-    """Return a mask of ``torch.nn``, where True hides, as one where True attends; floating-point masks stay."""
-    if mask is None:
-        return None
-    check_mask_dtype(name, mask, "hides")
-    return ~mask if mask.dtype == torch.bool else mask
-
-
-def causal_mask(length: int, size: int, device: torch.device) -> Tensor:
-    """Return which of ``size`` keys each of the last ``length`` positions attends to, ``[length, size]``."""
-    return torch.ones(length, size, dtype=torch.bool, device=device).tril(size - length)
-
-
-def resolve_causality(
-    module: nn.Module, mask: Tensor | None, is_causal: bool | None, query: Tensor, key: Tensor
-) -> tuple[Tensor | None, bool]:
-    """Return the mask, and whether later keys must be hidden in addition: only without a mask."""
-    length, size = query.shape[-2], key.shape[-2]
-    if is_causal is None:
-        is_causal = mask is None and getattr(module, "is_causal", False)
-    if is_causal and mask is not None:
-        return join_masks(mask, causal_mask(length, size, query.device)), False
-    return mask, is_causal and length > 1
-
-
-def additive_mask(mask: Tensor | None, is_causal: bool, length: int, size: int, like: Tensor) -> Tensor | None:
-    """Return a mask (None, boolean with True = attend, or additive) as an additive one of the dtype of ``like``."""
-    if mask is None:
-        if not is_causal:
-            return None
-        mask = causal_mask(length, size, like.device)
-    check_mask_dtype("attention_mask", mask, "attends")
-    if mask.dtype == torch.bool:
-        removed, mask = ~mask, torch.zeros(mask.shape, dtype=like.dtype, device=mask.device)
-    else:  # the lowest value of a narrow dtype is not low enough for wide scores
-        removed, mask = mask <= torch.finfo(mask.dtype).min, mask.to(like.dtype)
-    return mask.masked_fill(removed, torch.finfo(like.dtype).min)[..., :size]
-
-
-def normalize(scores: Tensor, mask: Tensor | None, normalization: str) -> Tensor:
-    """Return real weights of real scores ``[..., T, S]`` with an additive mask."""
+def normalize(scores: Tensor, mask: Tensor | None, normalization: str, bias: Tensor | None = None) -> Tensor:
+    """Return real weights of real scores ``[..., T, S]`` with an additive mask, and with the bias of a sigmoid."""
+    if normalization == "sigmoid":
+        scores = scores if bias is None else scores + bias.to(scores.dtype)
+        return torch.sigmoid(scores if mask is None else scores + mask)
     if normalization == "softmax":
         return torch.softmax(scores if mask is None else scores + mask, dim=-1)
     return CF.normalize_probability_amplitude(scores, mask)
@@ -183,6 +151,7 @@ def complex_attention(
     softcap: float | None = None,
     score: str = "modulus",
     normalization: str = "softmax",
+    bias: Tensor | None = None,
     need_weights: bool = True,
     is_causal: bool | None = None,
     **kwargs: Any,
@@ -190,9 +159,12 @@ def complex_attention(
     """Compute softmax(|q k^H| scaling + mask) v (ComplexOrder Eq. 13, 14), or another score and normalization.
 
     Scores: ``modulus`` |q k^H|; ``real`` Re(q k^H), the plain dot product of halves (also of real features);
-    ``bilinear_modulus`` |q k^T| (the released ComplexOrder code). Normalizations: ``softmax``;
+    ``bilinear_modulus`` |q k^T| (the released ComplexOrder code); ``cosine``, the same function as ``real``, for
+    queries and keys that the layer has divided by their norms (``unit_vectors``). Normalizations: ``softmax``;
     ``probability_amplitude`` s_j^2 / (1 + sum s^2) (Thesis 2.37, 2.43); ``split_softmax`` softmax(Re s) +
-    i softmax(Im s) of the complex score itself (SynCoNMT Eq. 14), with a complex product for the context (Eq. 13).
+    i softmax(Im s) of the complex score itself (SynCoNMT Eq. 14), with a complex product for the context (Eq. 13);
+    ``sigmoid`` sigmoid(s + b), not normalized over the keys (Ramapuram et al. 2024, arXiv 2409.04431), with
+    ``cosine`` the preprint of Hioki (2026, arXiv 2605.10123, section 3.3.1). Masked keys then have weight 0.
 
     Args:
         module: the calling layer; its ``training``, ``is_causal`` and, if present, ``num_key_value_groups`` are used.
@@ -204,9 +176,10 @@ def complex_attention(
         softcap: c, for scores c tanh(s / c) before the mask is added (Gemma 2); default no limit. ``split_softmax``
             ignores it.
         score, normalization: names of the formulas above.
-        need_weights: with False no weights are returned, and ``softmax`` may be computed with memory linear in the
-            length: block by block on the CPU and by a Triton kernel for modulus scores, by PyTorch's attention for
-            ``real``, which has no second derivatives. Sums are in float32 or better.
+        bias: b of ``sigmoid``, ``[1]``; default 0.
+        need_weights: with False no weights are returned, and ``softmax`` and ``sigmoid`` may be computed with memory
+            linear in the length: block by block on the CPU or by a Triton kernel, ``real`` with ``softmax`` by
+            PyTorch's attention, which has no second derivatives. Sums are in float32 or better.
         is_causal: hide the keys after each query, in addition to the mask; default: ``module.is_causal`` without a
             mask.
 
@@ -216,21 +189,24 @@ def complex_attention(
     """
     need_weights = need_weights or softcap is not None  # blocks and kernels have no softcap
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    score = "real" if score == "cosine" else score
     groups = getattr(module, "num_key_value_groups", 1)
     bilinear = score == "bilinear_modulus"
     dropout = dropout if module.training else 0.0
     attention_mask, is_causal = resolve_causality(module, attention_mask, is_causal, query, key)
     given = query, key, value, attention_mask
-    if not need_weights and normalization == "softmax" and takes_attention(*given, groups, score, is_causal):
-        return attention(*given, score, scaling, groups, is_causal=is_causal, dropout=dropout), None
+    bias = None if normalization != "sigmoid" else query.new_zeros(1) if bias is None else bias
+    if not need_weights and takes_attention(*given, groups, score, is_causal, normalization):
+        return attention(*given, score, scaling, groups, is_causal=is_causal, dropout=dropout, bias=bias), None
     if score == "real" and normalization == "softmax" and not (need_weights or is_eager_cpu(query) or is_exporting()):
         return torch_attention(*given, is_causal, scaling, groups, dropout), None
     if groups > 1:
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
     query = query * scaling  # before the product: fp16 scores of long heads stay in range
     learned = attention_mask is not None and attention_mask.requires_grad  # blocks have no gradient for it
-    if not (need_weights or learned) and score != "real" and normalization == "softmax" and is_eager_cpu(query):
-        return blocked_attention(query, key, value, attention_mask, is_causal, bilinear, dropout), None
+    has_blocks = normalization == "sigmoid" or (normalization == "softmax" and score != "real")
+    if has_blocks and is_eager_cpu(query) and not (need_weights or learned):
+        return blocked_attention(query, key, value, attention_mask, is_causal, score, dropout, bias), None
     if normalization == "split_softmax":
         scores = CF.wide(torch.stack(complex_scores(query, key, bilinear), dim=-3))  # [B, H, 2, T, S]
         mask = additive_mask(attention_mask, is_causal, scores.shape[-2], scores.shape[-1], scores)
@@ -246,7 +222,7 @@ def complex_attention(
     scores = scores if softcap is None else softcap * torch.tanh(CF.wide(scores) / softcap)
     scores = CF.wide(scores)
     mask = additive_mask(attention_mask, is_causal, scores.shape[-2], scores.shape[-1], scores)
-    weights = F.dropout(normalize(scores, mask, normalization).to(value.dtype), dropout)
+    weights = F.dropout(normalize(scores, mask, normalization, bias).to(value.dtype), dropout)
     return (weights @ value).transpose(1, 2), weights
 
 
@@ -280,17 +256,23 @@ def blocked_attention(
     value: Tensor,
     attention_mask: Tensor | None,
     is_causal: bool,
-    bilinear: bool,
+    score: str,
     dropout: float,
+    bias: Tensor | None,
 ) -> Tensor:
-    """Compute softmax(|q k^H| + mask) v block by block, ``[B, T, H, D_v]``, with queries that are already scaled."""
-    query = CF.conj(query) if bilinear else query  # |q k^T| = |conj(q) k^H|
+    """Compute softmax(s + mask) v block by block, ``[B, T, H, D_v]``, with queries that are already scaled.
+
+    With a bias the weights are sigmoid(s + mask + bias).
+    """
+    query = CF.conj(query) if score == "bilinear_modulus" else query  # |q k^T| = |conj(q) k^H|
     dtype, parts = value.dtype, [CF.wide(part) for part in (query, key, value)]
     mask = additive_mask(attention_mask, is_causal, query.shape[-2], key.shape[-2], parts[0])
     mask = None if mask is None else mask[(None,) * (4 - mask.dim())]
     seed = int(torch.randint(2**62, ())) if dropout else 0
     with torch.autocast("cpu", enabled=False):  # weights of half precision would cost more than they save
-        context = CF.run(BlockedModulusAttention, *parts, mask, dropout, seed)
+        bias = None if bias is None else bias.to(parts[0].dtype)
+        function = BlockedRealAttention if score == "real" else BlockedModulusAttention
+        context = CF.run(function, *parts, mask, bias, dropout, seed)
     return context.to(dtype).transpose(1, 2)
 
 
@@ -300,7 +282,7 @@ ATTENTION_FUNCTIONS: dict[tuple[str, str], AttentionFunction] = {
     (score, normalization): partial(complex_attention, score=score, normalization=normalization)
     for score in ATTENTION_SCORES
     for normalization in ATTENTION_NORMALIZATIONS
-    if (score, normalization) != ("real", "split_softmax")
+    if are_compatible(score, normalization)
 }
 
 
@@ -317,6 +299,7 @@ class HeadedAttention(nn.Module):
     normalization: str
     scaling: float
     is_causal: bool
+    sigmoid: SigmoidBias | None
     attention_function: AttentionFunction | None = None
 
     def attend(
@@ -324,8 +307,14 @@ class HeadedAttention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Return context ``[B, T, H, D_v]`` and weights or None, with the scaling and dropout of the layer."""
         dropout = self.dropout if self.training else 0.0
+        if self.normalization == "sigmoid":
+            kwargs["bias"] = self.sigmoid()
         function = self.attention_function or ATTENTION_FUNCTIONS[self.score, self.normalization]
         return function(self, query, key, value, attention_mask, scaling=self.scaling, dropout=dropout, **kwargs)
+
+    def comparable(self, x: Tensor) -> Tensor:
+        """Return queries or keys of heads as the score compares them: with unit norm for ``cosine``."""
+        return unit_vectors(x) if self.score == "cosine" else x
 
     def masks(
         self,
@@ -365,14 +354,17 @@ class ComplexMultiheadAttention(HeadedAttention):
         dropout: dropout probability of the attention weights.
         bias: biases of the projections.
         score, normalization: see ``complex_attention``; the score defaults to ``modulus``, in the real field ``real``.
+            ``cosine`` divides queries and keys of each head by their norms.
         share_parts: Re(W) = Im(W) in q, k and v (ComplexOrder Table 4).
         is_causal: position t attends to positions <= t, unless ``attention_mask`` is given.
         layer_idx: index of this layer in a cache.
         linear_type: type of the projections, see ``linear_layer``; ``share_parts`` needs ``complex``.
-        scaling: factor of the scores; default 1 / sqrt(features of a head), counting complex features.
+        scaling: factor of the scores; default D^(-1/2), for ``cosine`` D^(1/2), for heads of D features, complex ones
+            in the complex field.
         number_field: ``"complex"`` or ``"real"``.
         attention_function: function with the signature of ``complex_attention``; default: the one of ``score`` and
             ``normalization``.
+        training_length: N of the bias of ``sigmoid``, which starts at -log N, see ``SigmoidBias``.
 
     Raises:
         ValueError: an unknown name, or one that the number field does not have; heads that do not divide the features;
@@ -403,6 +395,7 @@ class ComplexMultiheadAttention(HeadedAttention):
         linear_type: str | None = None,
         scaling: float | None = None,
         attention_function: AttentionFunction | None = None,
+        training_length: int = 512,
     ) -> None:
         super().__init__()
         self.numbers = arithmetic(number_field)
@@ -424,15 +417,16 @@ class ComplexMultiheadAttention(HeadedAttention):
         self.normalization = normalization
         self.is_causal = is_causal
         self.layer_idx = layer_idx
-        self.scaling = (features // num_heads) ** -0.5 if scaling is None else scaling
+        self.scaling = default_scaling(score, features // num_heads) if scaling is None else scaling
         self.q_proj = linear(embed_dim, embed_dim, bias=bias, **shared)
         self.k_proj = linear(embed_dim, embed_dim, bias=bias, **shared)
         self.v_proj = linear(embed_dim, embed_dim, bias=bias, **shared)
         self.out_proj = linear(embed_dim, embed_dim, bias=bias)
+        self.sigmoid = SigmoidBias(training_length) if normalization == "sigmoid" else None
 
     def keys_and_values(self, key: Tensor, value: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
         """Project ``key`` and ``value [B, S, 2d]`` to ``[B, H, S, 2 d_h]`` and append them to the cache, if any."""
-        key, value = self._split_heads(self.k_proj(key)), self._split_heads(self.v_proj(value))
+        key, value = self.comparable(self._split_heads(self.k_proj(key))), self._split_heads(self.v_proj(value))
         return (key, value) if cache is None else cache.update(key, value, self.layer_idx)
 
     def _split_heads(self, x: Tensor) -> Tensor:
@@ -487,7 +481,7 @@ class ComplexMultiheadAttention(HeadedAttention):
         """Attend with one mask as Transformers passes it; ``kwargs`` are for the attention function."""
         key = query if key is None else key
         value = key if value is None else value
-        query = self._split_heads(self.q_proj(query))
+        query = self.comparable(self._split_heads(self.q_proj(query)))
         key, value = self.keys_and_values(key, value, cache)
         context, weights = self.attend(query, key, value, attention_mask, **kwargs)
         return self.out_proj(self._merge_heads(context)), weights

@@ -17,7 +17,7 @@ from .. import (
 )
 from ..linear import ComplexLinear, RealLinear, is_hooked, is_plain
 from .multi_head import (
-    ATTENTION_SCORES,
+    PRODUCT_SCORES,
     ComplexMultiheadAttention,
     additive_mask,
     complex_scores,
@@ -29,15 +29,15 @@ from .multi_head import (
 
 __all__ = ["RelativeMultiheadAttention", "relative_positions", "relative_shift"]
 
-RELATIVE_SCORES = (*ATTENTION_SCORES, "sum_of_moduli")
+RELATIVE_SCORES = (*PRODUCT_SCORES, "sum_of_moduli")
 
 
 def check_relative_attention(normalization: str) -> None:
     """Raise for a normalization that is not implemented for relative scores."""
-    if normalization == "split_softmax":
+    if normalization in ("split_softmax", "sigmoid"):
         raise ValueError(
             "attention_normalization must be 'softmax' or 'probability_amplitude' for relative scores, got "
-            "'split_softmax'"
+            f"{normalization!r}"
         )
 
 

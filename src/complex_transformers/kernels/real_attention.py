@@ -1,0 +1,99 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Blocked attention with real scores and sigmoid weights; PyTorch's attention computes softmax weights.
+
+Queries and keys are ``[B, H, T, 2 d]`` with ``[real | imag]`` halves on the last axis, or real features.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .attention_weights import draw_factors, make_weights, plain_weights
+from .dispatch import by_formula, gradients_with_graph, without_autocast
+from .modulus_attention import Buffers, blocks, groups, whole_factors, whole_mask
+
+__all__ = ["BlockedRealAttention"]
+
+
+class BlockedRealAttention(torch.autograd.Function):
+    """sigmoid(Re(q k^H) + mask + b) v by blocks of queries and heads, with memory linear in the length.
+
+    The backward pass recomputes the scores of a block, as ``BlockedModulusAttention``. Inputs must be float32 or
+    better and the caller disables autocast.
+    """
+
+    @staticmethod
+    def _scores(buffers: Buffers, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
+        """Compute masked scores ``[P, R, S]`` of queries ``[P, R, 2d]``."""
+        scores = torch.bmm(query, key.mT, out=buffers("scores", *query.shape[:2], key.shape[1]))
+        if mask is not None:
+            scores.view(mask.shape).add_(mask)
+        return scores
+
+    @staticmethod
+    def _formula(
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor, dropout: float, seed: int
+    ) -> tuple[Tensor]:
+        """Compute the same without blocks, with differentiable operations."""
+        weights = plain_weights(query @ key.mT, mask, bias)
+        return ((weights * whole_factors(query, key, dropout, seed) if dropout else weights) @ value,)
+
+    @staticmethod
+    def forward(
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor, dropout: float, seed: int
+    ) -> Tensor:
+        """Compute ``[B, H, T, d_v]`` from ``[B, H, T, 2d]``, ``[B, H, S, 2d]`` and ``[B, H, S, d_v]``."""
+        buffers, normalize = Buffers(query), make_weights(bias)
+        masks = whole_mask(normalize.added(mask), query, key)
+        generator = torch.Generator().manual_seed(seed)
+        out = value.new_empty(*query.shape[:-1], value.shape[-1])
+        for group in groups(query, key):
+            own_out, q, k, v = (group.select(x) for x in (out, query, key, value))
+            for own_q, to, own_mask in zip(blocks(q), blocks(own_out), group.masks(masks), strict=False):
+                weights = normalize.apply_(BlockedRealAttention._scores(buffers, own_q, k, own_mask))
+                if dropout:
+                    weights.mul_(draw_factors(weights, dropout, generator))
+                to.copy_(weights @ v)
+        return out
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        *tensors, ctx.dropout, ctx.seed = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    @without_autocast
+    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        """Compute the gradients of query, key, value and bias; the mask has none."""
+        query, key, value, mask, bias = ctx.saved_tensors
+        if by_formula(grad):
+            inputs = query, key, value, mask, bias, ctx.dropout, ctx.seed
+            return gradients_with_graph(BlockedRealAttention._formula, inputs, ctx.needs_input_grad, (grad,))
+        buffers, normalize = Buffers(query), make_weights(bias)
+        masks = whole_mask(normalize.added(mask), query, key)
+        generator = torch.Generator().manual_seed(ctx.seed)
+        new = torch.Tensor.new_empty if query.shape[2] else torch.Tensor.new_zeros
+        grads = [new(x, x.shape) for x in (query, key, value)]
+        for group in groups(query, key):
+            q, k, v, own_grad = (group.select(x) for x in (query, key, value, grad))
+            grad_q, grad_k, grad_v = (group.select(x) for x in grads)
+            # Sums over the blocks, features before keys, for faster accumulating products.
+            of_v, of_k = buffers("of v", *v.mT.shape), buffers("of k", *k.mT.shape)
+            add = 0.0  # overwrites the buffers in the first block
+            rows = zip(*map(blocks, (q, own_grad, grad_q)), strict=True)
+            for (own_q, own_g, to), own_mask in zip(rows, group.masks(masks), strict=False):
+                weights = kept = normalize.apply_(BlockedRealAttention._scores(buffers, own_q, k, own_mask))
+                of_weights = torch.bmm(own_g, v.mT, out=buffers("grad", *weights.shape))
+                if ctx.dropout:
+                    keep = draw_factors(weights, ctx.dropout, generator)
+                    of_weights, kept = of_weights.mul_(keep), keep.mul_(weights)
+                of_v.baddbmm_(own_g.mT, kept, beta=add)
+                of_scores = normalize.gradient_(of_weights, weights)
+                to.copy_(of_scores @ k)
+                of_k.baddbmm_(own_q.mT, of_scores, beta=add)
+                add = 1.0
+            grad_k.copy_(of_k.mT)
+            grad_v.copy_(of_v.mT)
+        return *grads, None, normalize.of_bias(), None, None
