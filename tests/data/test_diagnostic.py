@@ -14,15 +14,12 @@ from complex_transformers.recipes import (
 )
 
 BEGIN, ASK = 0, 1
+NEEDLES = {"num_keys": 5, "num_values": 7, "num_noise": 3}
 TASKS = {
     "copy": (copy_data, {}, 40),
     "selective copy": (selective_copy_data, {"num_symbols": 5, "num_copied": 6}, 40),
     "indirect indexing": (indirect_indexing_data, {"num_symbols": 40, "max_shift": 3, "num_questions": 2}, 40),
-    "needle": (
-        needle_data,
-        {"num_keys": 5, "num_values": 7, "num_noise": 3, "num_needles": 4, "num_questions": 3},
-        40,
-    ),
+    "needle": (needle_data, {**NEEDLES, "num_needles": 4, "num_questions": 3}, 40),
     "phase memory": (phase_memory_data, {}, 47),
 }
 
@@ -44,7 +41,7 @@ def solve_indirect_indexing(row: list[int]) -> dict[int, int]:
     assert len(set(string)) == len(string) == 40 - 1 - 8
     shifts = dict(zip(range(2, 8), (-3, -2, -1, 1, 2, 3), strict=True))
     asked = [place for place, token in enumerate(row) if token == ASK]
-    places = [string.index(row[place + 1]) + shifts[row[place + 2]] for place in asked]
+    places = [string.index(row[place + 2]) + shifts[row[place + 1]] for place in asked]
     assert min(places) >= 0
     return {at + 3: string[place] for at, place in zip(asked, places, strict=True)}
 
@@ -93,15 +90,16 @@ def test_places_and_shifts_are_uniform():
     depths = (found[:, :-3] < 18).int()[:, 1:].argmax(dim=1)  # of the key
     assert torch.bincount(depths).div(20_000).sub(1 / 7).abs().max() < 0.01
     ids = indirect_indexing_data(20_000, 25, num_symbols=20, max_shift=2).input_ids
-    inside = [row for row in ids.tolist() if row[-3] in row[3:19]]
-    shares = torch.bincount(torch.tensor([row[-2] for row in inside]))[2:] / len(inside)
+    inside = [row for row in ids.tolist() if row[-2] in row[3:19]]
+    shares = torch.bincount(torch.tensor([row[-3] for row in inside]))[2:] / len(inside)
     assert shares.sub(1 / 4).abs().max() < 0.015
 
 
 def test_short_sequences_are_rejected():
-    for task in (indirect_indexing_data, selective_copy_data):
-        with pytest.raises(RuntimeError):
-            task(2, 200, num_symbols=64) if task is indirect_indexing_data else task(2, 20)
+    with pytest.raises(RuntimeError, match="sample"):
+        indirect_indexing_data(2, 200, num_symbols=64)
+    with pytest.raises(RuntimeError, match="sample"):
+        selective_copy_data(2, 20)
 
 
 def test_a_trainer_reads_the_data_set():

@@ -68,8 +68,8 @@ def indirect_indexing_data(
     """Sample strings of distinct symbols, and ask for the symbol at a signed distance from a given one.
 
     This is the indirect indexing of PoPE (Gopalakrishnan et al., arXiv 2509.10534): which symbol is 3 to the left of Z
-    in ABSCOPZG? A sequence is ``begin, s_1 .. s_n`` and for each question ``separator, source, shift, target``. The
-    targets are labelled, n = ``length - 1 - 4 * num_questions``. Sizes are ours.
+    in ABSCOPZG? A sequence is ``begin, s_1 .. s_n`` and for each question ``separator, shift, source, target``. The
+    targets are labelled, n = ``length - 1 - 4 * num_questions``. Order and sizes are ours.
 
     Args:
         num_samples: number of sequences.
@@ -91,7 +91,7 @@ def indirect_indexing_data(
     shift = shift + (shift >= 0)  # 0 is left out
     symbols = string + 2 + 2 * max_shift
     shift_ids = 2 + shift + max_shift - (shift > 0).long()
-    parts = [torch.full_like(source, ASK), symbols.gather(1, source), shift_ids, symbols.gather(1, source + shift)]
+    parts = [torch.full_like(source, ASK), shift_ids, symbols.gather(1, source), symbols.gather(1, source + shift)]
     return with_answers(_begun(symbols), torch.stack(parts, dim=2), 1, 2 + 2 * max_shift + num_symbols)
 
 
