@@ -59,6 +59,17 @@ def test_scores_are_those_of_the_labelled_tokens() -> None:
     assert found["loss"] == pytest.approx(50 * odd / 8, rel=1e-4)
 
 
+@pytest.mark.parametrize("family", ["ComplexLlama", "ComplexRecurrentLM"])
+def test_models_are_scored_by_the_loss_that_they_are_trained_with(family: str) -> None:
+    options = {"hidden_size": 16, "recurrent_size": 16} if family == "ComplexRecurrentLM" else TINY
+    task = Task("modular_arithmetic_data", (), (9, 9), (9,), 1)
+    model = build(Cell(task, Network(family, tuple(options.items())), 1e-3)).eval()
+    input_ids, labels, _ = task.sample(diagnostics.PROTOCOL["test_tokens"] // 9, 9, seed=5)
+    with torch.no_grad():
+        loss = model(input_ids, labels=labels).loss.item()
+    assert length_scores(model, task, 9, seed=5)["loss"] == pytest.approx(loss, abs=1e-4)
+
+
 def test_training_sequences_are_new_and_differ_from_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds: list[int] = []
 
