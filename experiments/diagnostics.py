@@ -75,6 +75,8 @@ class Network:
     def model(self, task: Task, vocab_size: int) -> PreTrainedModel:
         """Build the network for the vocabulary and the training lengths of a task."""
         config_class = getattr(complex_transformers, f"{self.family}Config")
+        if unknown := [name for name, _ in self.options if not hasattr(config_class, name)]:
+            raise ValueError(f"options must be fields of {config_class.__name__}, got {unknown}.")  # any are accepted
         lengths = {"max_position_embeddings": task.train_lengths[1]}
         sizes = lengths if hasattr(config_class, "max_position_embeddings") else {}
         config = config_class(vocab_size=vocab_size, **sizes, **dict(self.options))

@@ -21,6 +21,7 @@ from experiments.tables import long_range
 
 from complex_transformers.analysis import count_parameters
 from complex_transformers.models.complex_llama.configuration_complex_llama import POSITION_TYPES, ComplexLlamaConfig
+from complex_transformers.nn.attention.multi_head import ATTENTION_NORMALIZATIONS
 from complex_transformers.recipes import TokenSequences
 from experiments import diagnostics
 from refusals import refused
@@ -36,9 +37,14 @@ def tiny(steps: int = 3, **changes: Any) -> Cell:
 
 def exists(attention: str) -> bool:
     """Return whether ``complex_llama`` has the options of a row."""
-    options = ATTENTION[attention]
-    known = options.get("position_type", "rotary") in POSITION_TYPES
-    return known and all(hasattr(ComplexLlamaConfig, name) for name in options) and "sigmoid" not in str(options)
+    options = {"position_type": "rotary", "attention_normalization": "softmax", **ATTENTION[attention]}
+    known = options["position_type"] in POSITION_TYPES
+    return known and options["attention_normalization"] in ATTENTION_NORMALIZATIONS and has_fields(attention)
+
+
+def has_fields(attention: str) -> bool:
+    """Return whether the configuration has the fields; it accepts any keyword."""
+    return all(hasattr(ComplexLlamaConfig, name) for name in ATTENTION[attention])
 
 
 class Oracle(torch.nn.Module):
@@ -109,6 +115,10 @@ def test_rows_of_equal_parameters_have_them(attention: str) -> None:
         }
     assert counts["real-equal-parameters"] == pytest.approx(counts["complex"], rel=0.01)
     assert counts.get("real", math.inf) > 1.3 * counts["complex"]
+
+
+def test_unknown_options_are_rejected() -> None:
+    refused(r"must be fields of ComplexLlamaConfig, got \['imaginary_tails'\]", build, tiny(imaginary_tails=2))
 
 
 def test_every_row_has_every_rate_and_other_final_seeds() -> None:
