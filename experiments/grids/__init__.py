@@ -11,6 +11,7 @@ from experiments.grids import (
     fair,
     gates,
     lift,
+    long_range,
     paper,
     positions,
     quantum,
@@ -26,7 +27,7 @@ from experiments.grids import (
 __all__ = ["GRIDS"]
 
 MODULES = (
-    *(text, speech, paper, fair, quantum, gates, stability, lift, bits, causal, positions),
+    *(text, speech, paper, fair, quantum, gates, stability, lift, bits, causal, positions, long_range),
     *(thesis, thesis_language, thesis_memory, thesis_semantics),
 )
 GRIDS: dict[str, Grid] = {grid.name: grid for module in MODULES for grid in module.GRIDS}

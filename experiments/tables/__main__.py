@@ -27,6 +27,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/export.md": ("export",),
     "docs/lift-results.md": ("bits", "lift"),
     "docs/lift.md": ("lift",),
+    "docs/long-range.md": ("long_range",),
     "docs/models/complex_quantum.md": ("quantum",),
     "docs/paper.md": ("cases", "paper"),
     "docs/quantization.md": ("bits",),

@@ -29,6 +29,13 @@ from .datasets.babi import (
     read_babi as read_babi,
     repeated_questions as repeated_questions,
 )
+from .datasets.diagnostic import (
+    copy_data as copy_data,
+    indirect_indexing_data as indirect_indexing_data,
+    needle_data as needle_data,
+    phase_memory_data as phase_memory_data,
+    selective_copy_data as selective_copy_data,
+)
 from .datasets.image_files import (
     read_image_files as read_image_files,
 )
@@ -43,6 +50,13 @@ from .datasets.ipa import (
     simplify_ipa as simplify_ipa,
     without_brackets as without_brackets,
 )
+from .datasets.listops import (
+    LISTOPS_TOKENS as LISTOPS_TOKENS,
+    ListOpsExpression as ListOpsExpression,
+    listops_data as listops_data,
+    listops_dataset as listops_dataset,
+    listops_expressions as listops_expressions,
+)
 from .datasets.packing import (
     BlockCollator as BlockCollator,
     BlockStream as BlockStream,
@@ -56,12 +70,21 @@ from .datasets.parallel_text import (
 from .datasets.plain_text import (
     load_plain_text as load_plain_text,
 )
+from .datasets.state_tracking import (
+    modular_addition_data as modular_addition_data,
+    modular_arithmetic_data as modular_arithmetic_data,
+    parity_data as parity_data,
+    permutation_data as permutation_data,
+)
 from .datasets.synthetic import (
     quadrant_data as quadrant_data,
     xor_data as xor_data,
 )
 from .datasets.text_files import (
     load_text_dataset as load_text_dataset,
+)
+from .datasets.token_sequences import (
+    TokenSequences as TokenSequences,
 )
 from .datasets.word_order import (
     word_order_dataset as word_order_dataset,

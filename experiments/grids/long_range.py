@@ -1,0 +1,140 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Positions and attention scores of ``complex_llama`` on diagnostic tasks, at and beyond the training length.
+
+    python -m experiments.run long-range-choice      # every row with every learning rate, on validation
+    python -m experiments.run long-range             # the best of them with three other seeds
+
+A row is a task, positions and attention, and a number field: complex, real of the same width, or real with the same
+number of parameters. The table goes to ``docs/long-range.md``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.reporting import read_lines
+
+from experiments.diagnostics import Cell, Network, Task, run, settings, validate
+from experiments.grid import Functions, Grid, Place
+
+__all__ = ["ATTENTION", "FIELDS", "GRIDS", "RATES", "ROWS", "TASKS", "Row", "rate_grids"]
+
+RATES = (1e-3, 3e-3, 1e-2)
+CHOICE_SEED = 0
+FINAL_SEEDS = (1, 2, 3)
+
+# Training lengths, test lengths (1, 2, 4, 8, 16 times the longest), steps.
+SHORT, LONG = (24, 64), (64, 128, 256, 512, 1024)
+NEEDLES = {"num_keys": 16, "num_values": 16, "num_noise": 4, "num_needles": 8, "num_questions": 8}
+# Strings of 8 to 15 symbols, tested with 15 and 30 of them.
+INDEXING = {"num_symbols": 32, "max_shift": 2, "num_questions": 12}
+TASKS = {
+    "copy": Task("copy_data", (("num_symbols", 8),), SHORT, LONG, 400),
+    "indirect-indexing": Task("indirect_indexing_data", tuple(INDEXING.items()), (57, 64), (64, 79), 800),
+    "needle": Task("needle_data", tuple(NEEDLES.items()), (48, 64), LONG, 600),
+    "listops": Task("listops_data", (), SHORT, LONG, 400),
+    "selective-copy": Task("selective_copy_data", (("num_symbols", 8), ("num_copied", 8)), SHORT, LONG, 400),
+    "phase-memory": Task("phase_memory_data", (), SHORT, LONG, 400),
+}
+# Positions, then attention.
+ATTENTION: dict[str, dict[str, Any]] = {
+    "rotary": {},
+    "polar": {"position_type": "polar"},
+    "polar_word": {"position_type": "polar_word"},
+    "complex_order": {"position_type": "complex_order"},
+    "none": {"no_rope_layers": [0, 0]},
+    "equal_heads": {"imaginary_heads": "equal_heads"},
+    "equal_cache": {"imaginary_heads": "equal_cache"},
+    "rotary-sigmoid": {"attention_normalization": "sigmoid", "attention_score": "cosine"},
+    "polar-sigmoid": {"position_type": "polar", "attention_normalization": "sigmoid", "attention_score": "cosine"},
+}
+FIELDS = ("complex", "real", "real-equal-parameters")
+# To save time: tasks with four networks only, and networks without the real twin of equal width.
+FEW = ("rotary", "polar", "rotary-sigmoid", "polar-sigmoid")
+FEW_TASKS = ("selective-copy", "phase-memory")
+WITHOUT_WIDTH = ("polar_word", "complex_order", "none")
+COMPLEX: dict[str, Any] = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "initializer_range": 0.5,  # with the default, retrieval starts after several times as many steps
+}
+REAL = {**COMPLEX, "number_field": "real"}
+NARROW = {**REAL, "hidden_size": 48}  # intermediate_size is fitted
+
+
+def _network(attention: str, field: str) -> Network:
+    changes = ATTENTION[attention]
+    sizes = {"complex": COMPLEX, "real": REAL, "real-equal-parameters": NARROW}[field]
+    wanted = tuple({**COMPLEX, **changes}.items()) if sizes is NARROW else None
+    return Network("ComplexLlama", tuple({**sizes, **changes}.items()), wanted)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A network on a task, before its learning rate is chosen."""
+
+    task: Task
+    network: Network
+
+    def cell(self, learning_rate: float) -> Cell:
+        """Return the cell with a learning rate."""
+        return Cell(self.task, self.network, learning_rate)
+
+
+ROWS = {
+    f"{task},{attention},{field}": Row(TASKS[task], _network(attention, field))
+    for task in TASKS
+    for attention in (FEW if task in FEW_TASKS else ATTENTION)
+    for field in FIELDS
+    if field != "real" or attention not in WITHOUT_WIDTH
+}
+
+
+@dataclass(frozen=True)
+class ChosenRate(Functions):
+    """Rows trained with the learning rate of least validation loss in another grid; the first one wins a tie."""
+
+    choice: str = ""
+    rates: Sequence[float] = RATES
+
+    def check(self, row: str, found: Mapping[str, Any]) -> None:
+        cell = self.rows[row].cell(found["settings"]["learning_rate"])
+        if found["settings"] != json.loads(json.dumps(settings(cell))):
+            raise ValueError(f"{row} was measured with other settings. Remove its lines, or pass another --results.")
+
+    def run(self, row: str, seed: int, place: Place) -> dict[str, Any] | None:
+        if place.dry_run:
+            return None
+        cell = self.rows[row].cell(self.best(row, place))
+        return {"settings": settings(cell), **self.function(cell, seed)}
+
+    def best(self, row: str, place: Place) -> float:
+        """Return the best learning rate of a row.
+
+        Raises:
+            ValueError: some learning rates were not run.
+        """
+        path = place.results / f"{self.choice}.jsonl"
+        losses = {line["row"]: line["validation"]["loss"] for line in read_lines(path)}
+        tried = {rate: losses[f"{row},{rate}"] for rate in self.rates if f"{row},{rate}" in losses}
+        if len(tried) < len(self.rates):
+            raise ValueError(f'{row} has no learning rate yet. Run python -m experiments.run {self.choice} "{row},*".')
+        return min(tried, key=lambda rate: tried[rate])
+
+
+def rate_grids(name: str, rows: Mapping[str, Row], rates: Sequence[float] = RATES) -> tuple[Grid, Grid]:
+    """Return ``name-choice``, every row with every learning rate on validation, and ``name``, the best of them."""
+    choices = {f"{row},{rate}": value.cell(rate) for row, value in rows.items() for rate in rates}
+    return (
+        Functions(f"{name}-choice", choices, (CHOICE_SEED,), validate, settings),
+        ChosenRate(name, rows, FINAL_SEEDS, run, choice=f"{name}-choice", rates=rates),
+    )
+
+
+GRIDS = rate_grids("long-range", ROWS)
