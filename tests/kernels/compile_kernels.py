@@ -26,7 +26,6 @@ from complex_transformers.kernels.accelerator import (
     half_kernels,
     step_kernels,
     steps,
-    wave_kernels,
     weight_kernels,
 )
 
@@ -68,29 +67,6 @@ def attention_variants(tuned: bool) -> Iterator[Variant]:
             ):
                 constants = {**call.constants, **(ones if few else {}), "M": m, "N": n}
                 yield kernel, signature, constants, {"num_warps": warps, "num_stages": stages}
-
-
-def other_variants() -> Iterator[Variant]:
-    """The waves."""
-    pair = ("i64", "constexpr")
-    tables = {"ids": "*i64", "positions": "*i64", "amplitude": "*bf16", "frequency": "*fp32", "phase": "*fp32"}
-    grads = {
-        "out": "*bf16",
-        "grad": "*bf16",
-        **{f"grad_{name}": "*fp32" for name in ("amplitude", "frequency", "phase")},
-    }
-    types = tables | grads | dict.fromkeys(("a_strides", "f_strides", "p_strides"), pair)
-    sizes = {"F": True, "P": True, "T": 16, "D": 64}
-    yield wave_kernels.forward, types, sizes, {}
-    shared = {
-        "A_WORD": True,
-        "A_FEATURE": True,
-        "F_WORD": True,
-        "F_FEATURE": False,
-        "P_WORD": False,
-        "P_FEATURE": True,
-    }
-    yield wave_kernels.backward, types, sizes | shared, {}
 
 
 def weight_variants() -> Iterator[Variant]:
@@ -157,7 +133,7 @@ def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSourc
 def main() -> None:
     """Compile them all."""
     attention = attention_variants("--tuned" in sys.argv)
-    for variants in (attention, other_variants(), weight_variants(), half_variants(), step_variants()):
+    for variants in (attention, weight_variants(), half_variants(), step_variants()):
         for kernel, types, constants, options in variants:
             for capability in CAPABILITIES:
                 compiled = triton.compile(
