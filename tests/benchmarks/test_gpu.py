@@ -146,7 +146,9 @@ def test_layers_by_the_interpreter(case: str, launched: set[str], tmp_path: Path
     assert launched == KERNELS[case]
 
 
-@pytest.mark.parametrize("case", marked((name for name in CASES if name not in KERNELS), ("recurrent", "peers", "embedding")))
+@pytest.mark.parametrize(
+    "case", marked((name for name in CASES if name not in KERNELS), ("recurrent", "peers", "embedding"))
+)
 def test_networks(case: str, tmp_path: Path) -> None:
     """Run without kernels, because the interpreter would take minutes."""
     line = tiny(case, tmp_path)

@@ -55,6 +55,7 @@ def attention_variants(tuned: bool) -> Iterator[Variant]:
         number = attention_launch.SCORES.index(score)
         call = attention_launch.Call(query, query, query, given, number, 1.0, 1, True, 0.0 if few else 0.1, 0)
         pointer = POINTERS[dtype]
+        numbers["seed"] = "*i64" if mask == torch.bool else "i64"  # in CUDA graphs it is a tensor
         types = {**rows, **numbers, "mask": pointer if mask is None else "*u8" if mask == torch.bool else "*fp32"}
         for kernel in kernels:
             names = kernel.arg_names
@@ -83,7 +84,7 @@ def half_variants() -> Iterator[Variant]:
     """Element-wise functions of halves."""
     strides = ("i64", "i64", "i64", "constexpr")
     names = ("x_strides", "y_strides", "grad_strides", "strides")
-    types = dict.fromkeys(names, strides) | {"sizes": ("i32",) * 4, "p": "fp32", "seed": "i64"}
+    types = dict.fromkeys(names, strides) | {"sizes": ("i32",) * 4, "p": "fp32", "seed": "*i64"}
     types |= dict.fromkeys(("x", "y", "out", "grad", "grad_x", "grad_y"), "*bf16")
     yield half_kernels.product, types, {"N": 512}, {}
     yield half_kernels.product_backward, types, {"X": True, "Y": True, "N": 512}, {}

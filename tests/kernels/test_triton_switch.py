@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -43,6 +44,13 @@ def test_subclasses_and_tensors_of_two_kinds_are_left_alone():
     assert not switch.may_run(x, x.half())
     assert not switch.may_run(x, torch.ones(2, device="meta"))
     assert not switch.may_run(x, x[:0])
+
+
+def test_seeds_are_drawn_on_the_device_in_cuda_graphs(monkeypatch):
+    x = SimpleNamespace(is_cuda=True, device=torch.device("cpu"))
+    for capturing, kind in ((False, int), (True, torch.Tensor)):
+        monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda capturing=capturing: capturing)
+        assert isinstance(switch.draw_seed(x), kind)
 
 
 CODE = """
