@@ -210,4 +210,4 @@ def _peer(name: str, size: Size) -> nn.Module:
 def _native(setting: Setting, module: nn.Module, z: Tensor) -> Contestant:
     """Return another library's layer on a native complex tensor, in its original dtype."""
     module = module.train().to(setting.device)
-    return Contestant(lambda: training_step(module, list(module.parameters()), z), is_foreign=True)
+    return Contestant(lambda: training_step(module, list(module.parameters()), z), may_fail=True)

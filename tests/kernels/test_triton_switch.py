@@ -47,7 +47,7 @@ def test_subclasses_and_tensors_of_two_kinds_are_left_alone():
 
 
 def test_seeds_are_drawn_on_the_device_in_cuda_graphs(monkeypatch):
-    x = SimpleNamespace(is_cuda=True, device=torch.device("cpu"))
+    x = SimpleNamespace(is_cpu=False, device=torch.device("cpu"))
     for capturing, kind in ((False, int), (True, torch.Tensor)):
         monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda capturing=capturing: capturing)
         assert isinstance(switch.draw_seed(x), kind)

@@ -106,7 +106,7 @@ def may_run(*tensors: Tensor, in_graphs: bool = False) -> bool:
 
 def draw_seed(x: Tensor) -> int | Tensor:
     """Draw a seed for a kernel on ``x``: a number, but in graphs, which would repeat it, a tensor on the device."""
-    if is_compiled() or (x.is_cuda and torch.cuda.is_current_stream_capturing()):
+    if is_compiled() or (not x.is_cpu and torch.cuda.is_current_stream_capturing()):
         return torch.randint(2**62, (), device=x.device)
     return int(torch.randint(2**62, ()))  # on the CPU, which launches no kernel
 
