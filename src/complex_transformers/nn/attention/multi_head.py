@@ -262,9 +262,11 @@ def torch_attention(
 ) -> Tensor:
     """Compute softmax(Re(q k^H) scaling + mask) v by PyTorch's attention, ``[B, T, H, D_v]``."""
     length, size = query.shape[-2], key.shape[-2]
-    mask = None
-    if attention_mask is not None or (is_causal and length != size):  # torch aligns the first query with the first key
-        mask, is_causal = additive_mask(attention_mask, is_causal, length, size, query), False
+    mask = attention_mask
+    if mask is None and is_causal and length != size:  # torch aligns the first query with the first key
+        mask, is_causal = causal_mask(length, size, query.device), False
+    if mask is not None:
+        query, mask = attend_to_something(query, mask[..., :size])
     options: dict[str, Any] = {
         "dropout_p": dropout,
         "is_causal": is_causal,
@@ -272,6 +274,21 @@ def torch_attention(
         "enable_gqa": groups > 1,
     }
     return F.scaled_dot_product_attention(query, key, value, mask, **options).transpose(1, 2)
+
+
+def attend_to_something(query: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Let queries without any key attend to all keys equally, by scores of 0 without a mask.
+
+    The backward pass of PyTorch's fused attention recomputes weights from the logarithm of their sum, which has no
+    digit left beside scores of -1e38.
+    """
+    check_mask_dtype("attention_mask", mask, "attends")
+    if mask.dtype == torch.bool:
+        is_empty = ~mask.any(-1, keepdim=True)
+        return query.masked_fill(is_empty, 0.0), mask | is_empty
+    removed = mask <= torch.finfo(mask.dtype).min
+    is_empty, mask = removed.all(-1, keepdim=True), mask.to(query.dtype).masked_fill(removed, -math.inf)
+    return query.masked_fill(is_empty, 0.0), mask.masked_fill(is_empty, 0.0)
 
 
 def blocked_attention(
