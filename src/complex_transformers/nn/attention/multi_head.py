@@ -28,6 +28,7 @@ from .. import (
 from ..arithmetic import arithmetic
 from ..checks import check_choice
 from ..widely_linear import linear_layer
+from .empty_queries import attend_to_something
 
 __all__ = ["ComplexMultiheadAttention", "complex_attention", "complex_scores", "merge_heads", "split_heads"]
 
@@ -266,6 +267,7 @@ def torch_attention(
     if mask is None and is_causal and length != size:  # torch aligns the first query with the first key
         mask, is_causal = causal_mask(length, size, query.device), False
     if mask is not None:
+        check_mask_dtype("attention_mask", mask, "attends")
         query, mask = attend_to_something(query, mask[..., :size])
     options: dict[str, Any] = {
         "dropout_p": dropout,
@@ -274,21 +276,6 @@ def torch_attention(
         "enable_gqa": groups > 1,
     }
     return F.scaled_dot_product_attention(query, key, value, mask, **options).transpose(1, 2)
-
-
-def attend_to_something(query: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Let queries without any key attend to all keys equally, by scores of 0 without a mask.
-
-    The backward pass of PyTorch's fused attention recomputes weights from the logarithm of their sum, which has no
-    digit left beside scores of -1e38.
-    """
-    check_mask_dtype("attention_mask", mask, "attends")
-    if mask.dtype == torch.bool:
-        is_empty = ~mask.any(-1, keepdim=True)
-        return query.masked_fill(is_empty, 0.0), mask | is_empty
-    removed = mask <= torch.finfo(mask.dtype).min
-    is_empty, mask = removed.all(-1, keepdim=True), mask.to(query.dtype).masked_fill(removed, -math.inf)
-    return query.masked_fill(is_empty, 0.0), mask.masked_fill(is_empty, 0.0)
 
 
 def blocked_attention(
