@@ -46,13 +46,12 @@ def _import_interpreted() -> None:
             attention_kernels,
             half_kernels,
             step_kernels,
-            wave_kernels,
             weight_kernels,
         )
     finally:
         del os.environ["TRITON_INTERPRET"]
-    kernels = [attention_kernels.forward, half_kernels.product, wave_kernels.forward, weight_kernels.real_matrix]
-    for function in (*kernels, step_kernels.gru_forward, wave_kernels.tl.sum):
+    kernels = [attention_kernels.forward, half_kernels.product, weight_kernels.real_matrix]
+    for function in (*kernels, step_kernels.gru_forward, weight_kernels.tl.sum):
         assert isinstance(function, interpreter.InterpretedFunction), "Triton or the kernels were imported too early"
     _repair_bfloat16(interpreter.InterpreterBuilder, attention_kernels.tl)
 

@@ -134,7 +134,7 @@ class Contestant:
 
     make: Callable[[], Step]
     kernels: bool = True
-    is_foreign: bool = False  # from another library, skipped if it fails
+    may_fail: bool = False  # left out with a note if it does
 
 
 def to(module: nn.Module, setting: Setting, dtype: torch.dtype) -> nn.Module:
@@ -214,7 +214,7 @@ def compete(
         try:
             steps[name] = _step(setting, contestant)
         except RuntimeError as error:
-            if not (contestant.is_foreign or isinstance(error, torch.OutOfMemoryError)):
+            if not (contestant.may_fail or isinstance(error, torch.OutOfMemoryError)):
                 raise
             torch.cuda.empty_cache()
             notes.append(f"{group}: {name} left out, {_reason(error)}")

@@ -39,6 +39,8 @@ __all__ = [
 
 FIELDS = ("complex", "real")
 UNEQUAL = "{}, 20 to 40 steps"  # padded to 40
+STEPWISE = "{}, split gates"  # not in cuDNN
+GRAPHED = f"{STEPWISE}, CUDA graph"
 
 
 def _run(
@@ -208,6 +210,16 @@ class _Masked(cells.States):
         return self.layer(x, mask=self.mask)[0]
 
 
+class _Graphed(cells.States):
+    """A recurrent layer whose step loop is captured in a CUDA graph by its first call, except on the CPU."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.is_cuda and "forward" not in self.layer.__dict__:
+            with torch.enable_grad():
+                torch.cuda.make_graphed_callables(self.layer, (x.detach().clone().requires_grad_(x.requires_grad),))
+        return self.layer(x)[0]
+
+
 class _Packed(cells.States):
     """A recurrent layer of torch on sequences of unequal lengths, which it packs."""
 
@@ -231,12 +243,14 @@ def recurrent(setting: Setting, rounds: int) -> Outcome:
         def layers(kind: str = kind, ours: str = ours, reference: str = reference) -> dict[str, nn.Module]:
             made = cells.recurrent_layers(kind, features)[0]
             found: dict[str, nn.Module] = {name: cells.States(layer) for name, layer in made.items()}
+            found[GRAPHED.format(ours)] = _Graphed(cells.recurrent_layers(kind, features)[0][STEPWISE.format(ours)])
             if kind == "LSTM":
                 found[UNEQUAL.format(ours)] = _Masked(made[ours], lengths)
                 found[UNEQUAL.format(reference)] = _Packed(made[reference], lengths)
             return found
 
-        comparisons = against(reference, list(cells.recurrent_layers(kind, 1)[0]))
+        comparisons = against(reference, [*cells.recurrent_layers(kind, 1)[0], GRAPHED.format(ours)])
+        comparisons.append(Comparison(GRAPHED.format(ours), STEPWISE.format(ours)))
         if kind == "LSTM":
             comparisons.append(Comparison(UNEQUAL.format(ours), UNEQUAL.format(reference)))
         found = _states(setting, rounds, kind, layers, (steps, batch, 2 * features), comparisons)
@@ -268,6 +282,9 @@ def _states(
 
     def contestants(mode: Mode) -> dict[str, Contestant]:
         x = torch.randn(shape, device=setting.device, dtype=mode.dtype)
-        return {name: layer(setting, mode, found, x) for name, found in layers().items()}
+        return {
+            name: layer(setting, mode, found, x, may_fail=isinstance(found, _Graphed))
+            for name, found in layers().items()
+        }
 
     return _run(setting, rounds, group, contestants, comparisons, compiles=False)

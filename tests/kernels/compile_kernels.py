@@ -26,7 +26,6 @@ from complex_transformers.kernels.accelerator import (
     half_kernels,
     step_kernels,
     steps,
-    wave_kernels,
     weight_kernels,
 )
 
@@ -59,6 +58,7 @@ def attention_variants(tuned: bool) -> Iterator[Variant]:
         number, bias = attention_launch.SCORES.index(score), torch.empty(1) if sigmoid else None
         call = attention_launch.Call(query, query, query, given, bias, number, 1.0, 1, True, 0.0 if few else 0.1, 0)
         pointer = POINTERS[dtype]
+        numbers["seed"] = "*i64" if mask == torch.bool else "i64"  # in CUDA graphs it is a tensor
         types = {**rows, **numbers, "mask": pointer if mask is None else "*u8" if mask == torch.bool else "*fp32"}
         for kernel in kernels:
             names = kernel.arg_names
@@ -71,29 +71,6 @@ def attention_variants(tuned: bool) -> Iterator[Variant]:
             ):
                 constants = {**call.constants, **(ones if few else {}), "M": m, "N": n}
                 yield kernel, signature, constants, {"num_warps": warps, "num_stages": stages}
-
-
-def other_variants() -> Iterator[Variant]:
-    """The waves."""
-    pair = ("i64", "constexpr")
-    tables = {"ids": "*i64", "positions": "*i64", "amplitude": "*bf16", "frequency": "*fp32", "phase": "*fp32"}
-    grads = {
-        "out": "*bf16",
-        "grad": "*bf16",
-        **{f"grad_{name}": "*fp32" for name in ("amplitude", "frequency", "phase")},
-    }
-    types = tables | grads | dict.fromkeys(("a_strides", "f_strides", "p_strides"), pair)
-    sizes = {"F": True, "P": True, "T": 16, "D": 64}
-    yield wave_kernels.forward, types, sizes, {}
-    shared = {
-        "A_WORD": True,
-        "A_FEATURE": True,
-        "F_WORD": True,
-        "F_FEATURE": False,
-        "P_WORD": False,
-        "P_FEATURE": True,
-    }
-    yield wave_kernels.backward, types, sizes | shared, {}
 
 
 def weight_variants() -> Iterator[Variant]:
@@ -110,7 +87,7 @@ def half_variants() -> Iterator[Variant]:
     """Element-wise functions of halves."""
     strides = ("i64", "i64", "i64", "constexpr")
     names = ("x_strides", "y_strides", "grad_strides", "strides")
-    types = dict.fromkeys(names, strides) | {"sizes": ("i32",) * 4, "p": "fp32", "seed": "i64"}
+    types = dict.fromkeys(names, strides) | {"sizes": ("i32",) * 4, "p": "fp32", "seed": "*i64"}
     types |= dict.fromkeys(("x", "y", "out", "grad", "grad_x", "grad_y"), "*bf16")
     yield half_kernels.product, types, {"N": 512}, {}
     yield half_kernels.product_backward, types, {"X": True, "Y": True, "N": 512}, {}
@@ -160,7 +137,7 @@ def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSourc
 def main() -> None:
     """Compile them all."""
     attention = attention_variants("--tuned" in sys.argv)
-    for variants in (attention, other_variants(), weight_variants(), half_variants(), step_variants()):
+    for variants in (attention, weight_variants(), half_variants(), step_variants()):
         for kernel, types, constants, options in variants:
             for capability in CAPABILITIES:
                 compiled = triton.compile(

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import interpreter
-from complex_transformers.kernels.accelerator import attention_launch, attention_tuning, switch, waves
+from complex_transformers.kernels.accelerator import attention_launch, attention_tuning, switch
 
 
 @pytest.fixture
@@ -29,5 +29,4 @@ def launched(monkeypatch):
     monkeypatch.setattr(switch, "DEVICES", (interpreter.DEVICE,))
     monkeypatch.setattr(attention_launch, "LARGEST_TILE", (16, 16))
     monkeypatch.setattr(attention_tuning, "SHORTEST", 2**31)
-    monkeypatch.setattr(waves, "TILE", (4, 8))
     return names

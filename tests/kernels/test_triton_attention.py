@@ -120,6 +120,8 @@ def test_dropout_drops_the_same_weights_forward_backward_and_again(launched, sco
     keep = attention_launch.keep_factors(torch.empty(1, 4, 9, 17, device=DEVICE), 0.4, seed)
     assert keep.unique().tolist() == pytest.approx([0.0, 1 / 0.6])
     assert 0.3 < (keep == 0).double().mean() < 0.5
+    in_a_graph = attention_launch.keep_factors(keep, 0.4, torch.tensor(seed, device=DEVICE))
+    assert torch.equal(in_a_graph, keep)
     assert not torch.equal(keep[0, 0], keep[0, 1])
 
     def ours(*inputs):
@@ -128,7 +130,7 @@ def test_dropout_drops_the_same_weights_forward_backward_and_again(launched, sco
         return complex_attention(module, *inputs, None, **options)[0]
 
     found = gradients(ours, inputs, cotangent)
-    assert launched == ["keep_factors", *BACKWARD]
+    assert launched == ["keep_factors", "keep_factors", *BACKWARD]
     expected = gradients(
         lambda *inputs: oracle(*inputs, None, score, 0.7, 2, True, keep.double()),
         [x.double() for x in inputs],

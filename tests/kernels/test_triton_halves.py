@@ -9,7 +9,7 @@ import torch
 
 import complex_transformers.nn.functional as CF
 from complex_transformers.kernels import product
-from complex_transformers.kernels.accelerator import halves
+from complex_transformers.kernels.accelerator import halves, switch
 from complex_transformers.nn import ComplexDropout, use_kernels
 from interpreter import DEVICE
 from oracles import TOLERANCE
@@ -161,7 +161,10 @@ def test_dropout_zeroes_both_halves_and_keeps_the_mean(launched, dtype, monkeypa
     assert launched == ["dropout"] * 3
 
 
-def test_dropout_follows_the_seed_and_has_second_derivatives(launched):
+@pytest.mark.parametrize("in_a_graph", [False, True])
+def test_dropout_follows_the_seed_and_has_second_derivatives(launched, in_a_graph, monkeypatch):
+    if in_a_graph:
+        monkeypatch.setattr(switch, "draw_seed", lambda x: torch.randint(2**62, (), device=x.device))
     layer, x = ComplexDropout(0.5), torch.randn(3, 8, device=DEVICE, requires_grad=True)
     torch.manual_seed(3)
     out = layer(x)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -45,6 +46,13 @@ def test_subclasses_and_tensors_of_two_kinds_are_left_alone():
     assert not switch.may_run(x, x[:0])
 
 
+def test_seeds_are_drawn_on_the_device_in_cuda_graphs(monkeypatch):
+    x = SimpleNamespace(is_cpu=False, device=torch.device("cpu"))
+    for capturing, kind in ((False, int), (True, torch.Tensor)):
+        monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda capturing=capturing: capturing)
+        assert isinstance(switch.draw_seed(x), kind)
+
+
 CODE = """
 import importlib, os, sys, torch
 from complex_transformers.kernels.accelerator import switch
@@ -79,5 +87,5 @@ def test_the_compiler_takes_every_kernel_and_its_memory():
     done = subprocess.run([sys.executable, HERE / "compile_kernels.py"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(lines) == 2 * (7 * 3 + 2 + 4 + 5 + 6 * 4)
+    assert len(lines) == 2 * (7 * 3 + 4 + 5 + 6 * 4)
     assert max(shared for *_, shared in lines) <= 99 * 2**10  # of the smallest processors of capability 8

@@ -18,7 +18,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..data.vectors import vector_rows
-from ..kernels.accelerator.waves import takes_waves, waves
 from ..kernels.waves import wave_phase
 from . import functional as CF
 from .arithmetic import arithmetic
@@ -321,10 +320,6 @@ class ComplexOrderEmbedding(TableEmbedding):
         """Embed ids ``[B, N]`` at positions 1.. along ``attention_mask [B, N]``, or at ``position_ids [B, N]``."""
         self.check_ids(input_ids)
         positions = self.positions(input_ids, position_ids, attention_mask)
-        tables = self.amplitude, self.frequency, self.phase
-        if self.damping is None and takes_waves(input_ids, positions, *tables):
-            shape = self.num_embeddings, self.num_features
-            return waves(input_ids, positions, *tables, shape, self.padding_idx)
         amplitude = self._rows("amplitude", input_ids, self.padding_idx)
         if self.frequency is None:
             phase = CF.wide(self._rows("phase", input_ids))
@@ -335,8 +330,8 @@ class ComplexOrderEmbedding(TableEmbedding):
             if self.damping is not None:
                 decay = F.softplus(self._rows("damping", input_ids).to(phase.dtype))
                 amplitude = amplitude * torch.exp(-decay * positions.unsqueeze(-1)).to(amplitude.dtype)
-        real, imag = amplitude * phase.cos().to(amplitude.dtype), amplitude * phase.sin().to(amplitude.dtype)
-        return CF.join(real, imag).expand(*input_ids.shape, self.embedding_dim)
+        unit = CF.join(phase.cos(), phase.sin()).to(amplitude.dtype)
+        return CF.scale(unit, amplitude).expand(*input_ids.shape, self.embedding_dim)
 
     def _rows(self, name: str, input_ids: Tensor, padding_idx: int | None = None) -> Tensor:
         """Look up ids ``[B, N]`` in a table: ``[B, N, d]``, or ``[1, 1, d]`` if all tokens share one row."""

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..dispatch import run
 from .attention_launch import SCORES, KernelAttention, whole_mask
-from .switch import DTYPES, is_compiled, may_run
+from .switch import DTYPES, draw_seed, is_compiled, may_run
 
 __all__ = ["LARGEST_WIDTH", "attention", "takes_attention"]
 
@@ -76,14 +76,14 @@ def attention(
     the weights are sigmoid(s scaling + mask + bias). A mask is boolean (true attends) or additive. ``is_causal``
     aligns the last query with the last key. Memory is linear in both lengths, forward and backward.
     """
-    number, seed = SCORES.index(score), torch.randint(2**62, ()) if dropout else None
+    number, seed = SCORES.index(score), draw_seed(query) if dropout else None
     if is_compiled():
         from .attention_operator import attend  # imported late: registering an operator is slow
 
         out, _, _ = attend(query, key, value, mask, bias, number, scaling, groups, is_causal, dropout, seed)
     else:
         whole = whole_mask(mask, query, key)
-        drop = (dropout, 0 if seed is None else int(seed))
+        drop = (dropout, 0 if seed is None else seed)
         out, _, _ = run(KernelAttention, query, key, value, whole, bias, number, scaling, groups, is_causal, *drop)
     return out.transpose(1, 2)
 

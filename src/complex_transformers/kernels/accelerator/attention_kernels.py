@@ -20,6 +20,8 @@ The kernels do not read ``bucket``, the length class that is part of the key of 
 import triton
 import triton.language as tl
 
+from .half_kernels import number_of
+
 # Codes of scores and masks, as the launcher passes them.
 MODULUS, BILINEAR, REAL = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 NO_MASK, BOOLEAN = tl.constexpr(0), tl.constexpr(1)
@@ -160,7 +162,7 @@ def scores(
 @triton.jit
 def kept(seed, place, rows, columns, size, dropout):
     """Draw dropout factors, 0 or 1 / (1 - dropout), reproducibly by position."""
-    drawn = tl.rand(seed + place, rows[:, None] * size + columns[None, :])
+    drawn = tl.rand(number_of(seed) + place, rows[:, None] * size + columns[None, :])
     return tl.where(drawn >= dropout, 1.0 / (1.0 - dropout), 0.0)
 
 

@@ -57,7 +57,7 @@ class Call:
         groups: int,
         is_causal: bool,
         dropout: float,
-        seed: int,
+        seed: int | Tensor,
     ) -> None:
         _, heads, self.length, width = query.shape
         self.size, value_width = value.shape[2:]
@@ -117,7 +117,7 @@ def _plain(
     groups: int,
     is_causal: bool,
     dropout: float,
-    seed: int,
+    seed: int | Tensor,
 ) -> tuple[Tensor]:
     """Compute the same with differentiable operations and a full score matrix; dropout uses the same factors."""
     length, size = query.shape[2], key.shape[2]
@@ -140,7 +140,7 @@ def _plain(
     return ((weights @ v).to(value.dtype),)
 
 
-def keep_factors(weights: Tensor, dropout: float, seed: int) -> Tensor:
+def keep_factors(weights: Tensor, dropout: float, seed: int | Tensor) -> Tensor:
     """Return the dropout factors of the kernels, 0 or 1 / (1 - dropout), for ``weights [B, H, T, S]``."""
     from . import attention_kernels as kernels
 

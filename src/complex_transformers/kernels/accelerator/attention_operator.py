@@ -3,7 +3,8 @@
 """Attention as a custom operator for ``torch.compile``, which would otherwise store the full score matrix.
 
 Arguments as in ``attention_launch.Call``, with two differences: the mask may have any broadcastable shape, so that
-graphs do not materialize it; the dropout seed is a tensor, so that graphs do not bake it in as a constant.
+graphs do not materialize it; the dropout seed is a tensor on the device, so that neither graphs of the compiler nor
+CUDA graphs repeat it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _FOUND = "Tensor context, Tensor row_max, Tensor row_sum"
 def _whole(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest: Any) -> tuple[Any, ...]:
     """Return the arguments of ``Call``."""
     *numbers, seed = rest
-    return query, key, value, whole_mask(mask, query, key), *numbers, 0 if seed is None else int(seed)
+    return query, key, value, whole_mask(mask, query, key), *numbers, 0 if seed is None else seed
 
 
 @torch.library.custom_op(

@@ -62,12 +62,20 @@ def product_backward(
 
 
 @triton.jit
+def number_of(seed):
+    """Load a seed that is a tensor on the device, as in CUDA graphs."""
+    if seed.dtype.is_ptr():
+        seed = tl.load(seed)
+    return seed
+
+
+@triton.jit(do_not_specialize=["seed"])
 def dropout(x, out, x_strides, strides, sizes, features, count, p, seed, N: tl.constexpr):
     """Zero both parts of an element with probability p and divide the others by 1 - p."""
     element = tl.program_id(0).to(tl.int64) * N + tl.arange(0, N)
     inside = element < count
     real, imag = number(x, places(element, sizes, x_strides, features), x_strides, features, inside)
-    drawn = tl.rand(seed + (element >> 31), (element & 0x7FFFFFFF).to(tl.int32))  # 64-bit offsets are slow
+    drawn = tl.rand(number_of(seed) + (element >> 31), (element & 0x7FFFFFFF).to(tl.int32))  # 64-bit offsets are slow
     keep = (drawn >= p).to(tl.float32) / (1.0 - p)
     put(out, places(element, sizes, strides, features), strides, features, inside, real * keep, imag * keep)
 

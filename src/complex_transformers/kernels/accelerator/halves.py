@@ -29,9 +29,8 @@ def takes_product(x: Tensor, y: Tensor) -> bool:
 
 
 def takes_dropout(x: Tensor) -> bool:
-    """Return whether the kernel supports ``x``; a CUDA graph would repeat the seed, which is drawn on the CPU."""
-    is_captured = x.is_cuda and torch.cuda.is_current_stream_capturing()
-    return switch.may_run(x) and x.dim() <= AXES and not is_captured
+    """Return whether the kernel supports ``x``."""
+    return switch.may_run(x) and x.dim() <= AXES
 
 
 def takes_modulus(x: Tensor) -> bool:
@@ -41,7 +40,7 @@ def takes_modulus(x: Tensor) -> bool:
 
 def dropout(x: Tensor, p: float) -> Tensor:
     """Zero complex elements with probability p, both halves together, and divide the others by 1 - p."""
-    return run(KernelDropout, x, p, int(torch.randint(2**62, ())))
+    return run(KernelDropout, x, p, switch.draw_seed(x))
 
 
 def _strides(x: Tensor, sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -100,7 +99,7 @@ class KernelDropout(torch.autograd.Function):
     """Dropout of complex elements; the backward pass draws the same mask again from the seed."""
 
     @staticmethod
-    def forward(x: Tensor, p: float, seed: int) -> Tensor:
+    def forward(x: Tensor, p: float, seed: int | Tensor) -> Tensor:
         from . import half_kernels as kernels
 
         out = _empty(x)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ..dispatch import is_transformed
 from ..exporting import is_exporting
 
-__all__ = ["DTYPES", "is_compiled", "launch", "may_run", "use_kernels"]
+__all__ = ["DTYPES", "draw_seed", "is_compiled", "launch", "may_run", "use_kernels"]
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 DEVICES = ("cuda",)  # the tests put the CPU here, for Triton's interpreter
@@ -102,6 +102,13 @@ def may_run(*tensors: Tensor, in_graphs: bool = False) -> bool:
         ):
             return False
     return _is_ready(first.device)
+
+
+def draw_seed(x: Tensor) -> int | Tensor:
+    """Draw a seed for a kernel on ``x``: a number, but in graphs, which would repeat it, a tensor on the device."""
+    if is_compiled() or (not x.is_cpu and torch.cuda.is_current_stream_capturing()):
+        return torch.randint(2**62, (), device=x.device)
+    return int(torch.randint(2**62, ()))  # on the CPU, which launches no kernel
 
 
 def launch(kernel: Any, programs: tuple[int, ...], *arguments: Any, **constants: Any) -> None:

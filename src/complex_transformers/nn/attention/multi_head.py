@@ -28,6 +28,7 @@ from .. import (
 from ..arithmetic import arithmetic
 from ..checks import check_choice
 from ..widely_linear import linear_layer
+from .empty_queries import attend_to_something
 from .masks import additive_mask, check_mask_dtype, join_masks, resolve_causality, torch_mask
 from .phase_coherent import SigmoidBias, unit_vectors
 
@@ -238,9 +239,12 @@ def torch_attention(
 ) -> Tensor:
     """Compute softmax(Re(q k^H) scaling + mask) v by PyTorch's attention, ``[B, T, H, D_v]``."""
     length, size = query.shape[-2], key.shape[-2]
-    mask = None
-    if attention_mask is not None or (is_causal and length != size):  # torch aligns the first query with the first key
-        mask, is_causal = additive_mask(attention_mask, is_causal, length, size, query), False
+    mask = attention_mask
+    if mask is None and is_causal and length != size:  # torch aligns the first query with the first key
+        mask, is_causal = causal_mask(length, size, query.device), False
+    if mask is not None:
+        check_mask_dtype("attention_mask", mask, "attends")
+        query, mask = attend_to_something(query, mask[..., :size])
     options: dict[str, Any] = {
         "dropout_p": dropout,
         "is_causal": is_causal,

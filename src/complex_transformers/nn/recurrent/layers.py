@@ -346,7 +346,8 @@ class ComplexLSTM(_ComplexRecurrent, LSTMSteps):
     at an eighth of the largest value of the dtype.
 
     On a GPU the gates ``projected`` and ``real_part`` with ``split_tanh`` run in cuDNN, which has no second
-    derivatives; they need ``torch.backends.cudnn.flags(enabled=False)``, as ``torch.nn.LSTM`` does.
+    derivatives; they need ``torch.backends.cudnn.flags(enabled=False)``, as ``torch.nn.LSTM`` does. Other gates launch
+    kernels at every step; ``torch.cuda.make_graphed_callables`` replays them.
     """
 
     rnn_type = "lstm"
