@@ -29,7 +29,7 @@ from ..arithmetic import arithmetic
 from ..checks import check_choice
 from ..widely_linear import linear_layer
 from .empty_queries import attend_to_something
-from .masks import additive_mask, check_mask_dtype, join_masks, resolve_causality, torch_mask
+from .masks import additive_mask, causal_mask, check_mask_dtype, join_masks, resolve_causality, torch_mask
 from .phase_coherent import SigmoidBias, unit_vectors
 
 __all__ = ["ComplexMultiheadAttention", "complex_attention", "complex_scores", "merge_heads", "split_heads"]
