@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...kernels.modulus_attention import rotate_back
@@ -204,8 +205,11 @@ class GroupedQueryAttention(HeadedAttention):
             key, value = cache.update(key, value, self.layer_idx, kwargs=kwargs)  # as Transformers' layers call it
         if self.softcap is not None:
             kwargs["softcap"] = self.softcap
+        width = value.shape[-1]
+        if 1 < query.shape[-2] and width < key.shape[-1]:  # else PyTorch has no fused attention
+            value = F.pad(value, (0, key.shape[-1] - width))
         context, weights = self.attend(query, key, value, attention_mask, **kwargs)
-        context = merge_heads(context, self.numbers.num_parts)
+        context = merge_heads(context[..., :width], self.numbers.num_parts)
         context = context if self.sub_norm is None else self.sub_norm(context)
         return self.o_proj(round_parts(context, self.activation_bits, self.numbers.num_parts)), weights
 
