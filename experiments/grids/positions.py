@@ -28,7 +28,7 @@ DECODERS: Mapping[str, Mapping[str, Any]] = {
     "rotary": {},
     "polar": {"position_type": "polar"},
     "polar_word": {"position_type": "polar_word"},
-    "none": {"no_rope_layers": (0, 0, 0)},
+    "none": {"no_rope_layers": [0, 0, 0]},
     "equal_heads": {"imaginary_heads": "equal_heads"},
     "equal_cache": {"imaginary_heads": "equal_cache"},
 }

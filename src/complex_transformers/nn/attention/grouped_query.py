@@ -206,7 +206,7 @@ class GroupedQueryAttention(HeadedAttention):
         if self.softcap is not None:
             kwargs["softcap"] = self.softcap
         width = value.shape[-1]
-        if 1 < query.shape[-2] and width < key.shape[-1]:  # else PyTorch has no fused attention
+        if query.shape[-2] > 1 and width < key.shape[-1]:  # else PyTorch has no fused attention
             value = F.pad(value, (0, key.shape[-1] - width))
         context, weights = self.attend(query, key, value, attention_mask, **kwargs)
         context = merge_heads(context[..., :width], self.numbers.num_parts)
