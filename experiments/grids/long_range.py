@@ -36,7 +36,7 @@ TASKS = {
     "copy": Task("copy_data", (("num_symbols", 8),), SHORT, LONG, 400),
     "indirect-indexing": Task("indirect_indexing_data", tuple(INDEXING.items()), (57, 64), (64, 79), 800),
     "needle": Task("needle_data", tuple(NEEDLES.items()), (48, 64), LONG, 600),
-    "listops": Task("listops_data", (), SHORT, LONG, 400),
+    "listops": Task("listops_data", (), SHORT, LONG, 300),
     "selective-copy": Task("selective_copy_data", (("num_symbols", 8), ("num_copied", 8)), SHORT, LONG, 400),
     "phase-memory": Task("phase_memory_data", (), SHORT, LONG, 400),
 }
