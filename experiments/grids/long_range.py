@@ -23,7 +23,7 @@ from experiments.grid import Functions, Grid, Place
 
 __all__ = ["ATTENTION", "FIELDS", "GRIDS", "RATES", "ROWS", "TASKS", "Row", "rate_grids"]
 
-RATES = (1e-3, 3e-3, 1e-2)
+RATES = (3e-3, 8e-3, 2e-2)
 CHOICE_SEED = 0
 FINAL_SEEDS = (1, 2, 3)
 
