@@ -23,7 +23,7 @@ from experiments.grid import Functions, Grid, Place
 
 __all__ = ["ATTENTION", "FIELDS", "GRIDS", "RATES", "ROWS", "TASKS", "Row", "rate_grids"]
 
-RATES = (1e-3, 3e-3, 1e-2)
+RATES = (3e-3, 8e-3, 2e-2)
 CHOICE_SEED = 0
 FINAL_SEEDS = (1, 2, 3)
 
@@ -36,7 +36,7 @@ TASKS = {
     "copy": Task("copy_data", (("num_symbols", 8),), SHORT, LONG, 400),
     "indirect-indexing": Task("indirect_indexing_data", tuple(INDEXING.items()), (57, 64), (64, 79), 800),
     "needle": Task("needle_data", tuple(NEEDLES.items()), (48, 64), LONG, 600),
-    "listops": Task("listops_data", (), SHORT, LONG, 400),
+    "listops": Task("listops_data", (), SHORT, LONG, 300),
     "selective-copy": Task("selective_copy_data", (("num_symbols", 8), ("num_copied", 8)), SHORT, LONG, 400),
     "phase-memory": Task("phase_memory_data", (), SHORT, LONG, 400),
 }

@@ -20,8 +20,6 @@ from experiments.run import run_grid
 from experiments.tables import long_range
 
 from complex_transformers.analysis import count_parameters
-from complex_transformers.models.complex_llama.configuration_complex_llama import POSITION_TYPES, ComplexLlamaConfig
-from complex_transformers.nn.attention.multi_head import ATTENTION_NORMALIZATIONS
 from complex_transformers.recipes import TokenSequences
 from experiments import diagnostics
 from refusals import refused
@@ -33,18 +31,6 @@ TINY = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num
 def tiny(steps: int = 3, **changes: Any) -> Cell:
     task = Task("parity_data", (), (4, 8), (8, 40), steps)
     return Cell(task, Network("ComplexLlama", tuple({**TINY, **changes}.items())), 1e-2)
-
-
-def exists(attention: str) -> bool:
-    """Return whether ``complex_llama`` has the options of a row."""
-    options = {"position_type": "rotary", "attention_normalization": "softmax", **ATTENTION[attention]}
-    known = options["position_type"] in POSITION_TYPES
-    return known and options["attention_normalization"] in ATTENTION_NORMALIZATIONS and has_fields(attention)
-
-
-def has_fields(attention: str) -> bool:
-    """Return whether the configuration has the fields; it accepts any keyword."""
-    return all(hasattr(ComplexLlamaConfig, name) for name in ATTENTION[attention])
 
 
 class Oracle(torch.nn.Module):
@@ -105,8 +91,6 @@ def test_a_run_learns_and_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("attention", ATTENTION)
 def test_rows_of_equal_parameters_have_them(attention: str) -> None:
-    if not exists(attention):
-        pytest.skip("complex_llama does not have this option yet")
     with torch.device("meta"):
         counts = {
             field: count_parameters(build(ROWS[f"needle,{attention},{field}"].cell(RATES[0])))
