@@ -24,6 +24,7 @@ from complex_transformers.kernels.accelerator import (
     attention_launch,
     attention_tuning,
     half_kernels,
+    recurrent_weight_kernels,
     step_kernels,
     steps,
     weight_kernels,
@@ -80,6 +81,15 @@ def weight_variants() -> Iterator[Variant]:
             yield kernel, parts | strides, {"FOUR": four, "M": 32, "N": 64}, {}
 
 
+def recurrent_weight_variants() -> Iterator[Variant]:
+    """The rows of a real recurrent layer and the gradients of their parts, of weights and biases."""
+    types = dict.fromkeys(("real", "imag", "learned", "grad_real", "grad_imag", "grad_learned"), "*fp32")
+    types |= {"out": "*bf16", "grad": "*bf16"}
+    for kernel in (recurrent_weight_kernels.recurrent_rows, recurrent_weight_kernels.recurrent_parts):
+        for bias in (False, True):
+            yield kernel, types, {"LEARNED": not bias, "BIAS": bias, "M": 16, "N": 64}, {}
+
+
 def half_variants() -> Iterator[Variant]:
     """Element-wise functions of halves."""
     strides = ("i64", "i64", "i64", "constexpr")
@@ -134,7 +144,8 @@ def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSourc
 def main() -> None:
     """Compile them all."""
     attention = attention_variants("--tuned" in sys.argv)
-    for variants in (attention, weight_variants(), half_variants(), step_variants()):
+    others = weight_variants(), recurrent_weight_variants(), half_variants(), step_variants()
+    for variants in (attention, *others):
         for kernel, types, constants, options in variants:
             for capability in CAPABILITIES:
                 compiled = triton.compile(
