@@ -41,22 +41,22 @@ class _Piece(NamedTuple):
     """A weight or bias of the real layer."""
 
     direction: int
-    index: int  # of its first tensor in the direction
+    place: int  # of its first tensor in the direction
     rows: slice  # of the flat tensor
 
     def parts(self, direction: Sequence[Any]) -> tuple[Tensor, Tensor]:
         """Return the two parts of its tensors, ``[gates d, columns]``."""
-        if self.index in BIASES:
-            real, imag = direction[self.index].view(2, -1, 1)
+        if self.place in BIASES:
+            real, imag = direction[self.place].view(2, -1, 1)
             return real, imag
-        return direction[self.index], direction[self.index + 1]
+        return direction[self.place], direction[self.place + 1]
 
     def launch(self, kernel: Any, direction: Direction, others: list[Tensor], column_tiles: bool) -> None:
         """Run ``kernel`` on tiles of all rows, and of all columns unless a program loops over them."""
-        (real, imag), learned, d = self.parts(direction), direction[LEARNED], direction[WEIGHTS[1]].shape[1]
+        (real, imag), learned, d = self.parts(direction), direction[LEARNED], direction[3].shape[1]
         rows, columns = real.shape
         tensors = [real, imag, real if learned is None else learned, *others]  # without alpha and beta one is not read
-        flags = {"LEARNED": learned is not None, "BIAS": self.index in BIASES, "M": TILE[0], "N": TILE[1]}
+        flags = {"LEARNED": learned is not None, "BIAS": self.place in BIASES, "M": TILE[0], "N": TILE[1]}
         programs = -(-rows // TILE[0]), -(-columns // TILE[1]) if column_tiles else 1
         switch.launch(kernel, programs, *tensors, d, rows, columns, rows - d, **flags)
 
@@ -65,13 +65,13 @@ def _pieces(directions: Sequence[Direction]) -> tuple[list[_Piece], int]:
     """Return the pieces in cuDNN's order, without biases that are 0, and the size of the flat tensor."""
     pieces, size = [], 0
     has_bias = directions[0][BIASES[0]] is not None
-    for indices in (WEIGHTS, BIASES if has_bias else ()):
+    for places in (WEIGHTS, BIASES if has_bias else ()):
         for number, direction in enumerate(directions):
-            for index in indices:
-                tensor, start = direction[index], size
-                size += 4 * tensor.numel() if indices is WEIGHTS else 2 * len(direction[0])
+            for place in places:
+                tensor, start = direction[place], size
+                size += 2 * len(direction[0]) if tensor is None or place in BIASES else 4 * tensor.numel()
                 if tensor is not None:
-                    pieces.append(_Piece(number, index, slice(start, size)))
+                    pieces.append(_Piece(number, place, slice(start, size)))
     return pieces, size
 
 
