@@ -74,11 +74,11 @@ def attention_variants(tuned: bool) -> Iterator[Variant]:
 def weight_variants() -> Iterator[Variant]:
     """The real matrix of two and of four parts, and its gradient."""
     names = ("a", "b", "c", "d")
-    parts = dict.fromkeys(names, "*fp32") | {"matrix": "*bf16"}
+    parts = dict.fromkeys(names, "*fp32") | {"matrix": "*bf16", "bias": "*fp32", "cast": "*bf16"}
     strides = dict.fromkeys((*(f"{name}_strides" for name in names), "strides"), ("i64", "constexpr"))
     for kernel in (weight_kernels.real_matrix, weight_kernels.parts_of):
         for four in (False, True):
-            yield kernel, parts | strides, {"FOUR": four, "M": 32, "N": 64}, {}
+            yield kernel, parts | strides, {"FOUR": four, "BIAS": four, "M": 32, "N": 64}, {}
 
 
 def recurrent_weight_variants() -> Iterator[Variant]:

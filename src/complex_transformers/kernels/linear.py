@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +14,15 @@ from torch import Tensor
 from .accelerator.switch import may_run
 from .dispatch import are_many, by_formula, is_plain_cpu, run, without_autocast
 
-__all__ = ["GaussLinear", "MatrixLinear", "block_matrix", "is_finite", "widely_matrix", "widely_parts"]
+__all__ = [
+    "GaussLinear",
+    "MatrixLinear",
+    "block_matrix",
+    "is_finite",
+    "matrix_and_bias",
+    "widely_matrix",
+    "widely_parts",
+]
 
 
 def block_matrix(real: Tensor, imag: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
@@ -43,6 +52,17 @@ def widely_matrix(
     lower = torch.cat([imag + conj_imag, real - conj_real], dim=1)
     matrix = torch.cat([upper, lower], dim=0)
     return matrix if dtype is None else matrix.to(dtype)
+
+
+def matrix_and_bias(parts: Sequence[Tensor], bias: Tensor | None, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+    """Build the real matrix of two or four parts in ``dtype`` and, if one kernel can do both, cast the bias."""
+    is_cast = bias is not None and bias.dtype != dtype and bias.requires_grad == parts[0].requires_grad
+    if bias is not None and is_cast and may_run(*parts, bias):
+        from .accelerator.weights import real_matrix_and_bias
+
+        return real_matrix_and_bias(parts, bias, dtype)
+    build = block_matrix if len(parts) == 2 else widely_matrix
+    return build(*parts, dtype=dtype), bias
 
 
 def _by_kernel(parts: tuple[Tensor, ...], dtype: torch.dtype | None) -> Tensor:
