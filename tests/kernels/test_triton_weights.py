@@ -55,7 +55,7 @@ def test_matrix_and_gradient(launched, shape, count, dtype, to):
         parts = [torch.randn(shape).to(DEVICE, dtype) for _ in range(count)]
     for part in parts:
         part.requires_grad_()
-    matrix = weights.real_matrix(parts, to)
+    matrix, _ = weights.real_matrix(parts, to)
     assert matrix.dtype == to
     exact = complex_matrix([part.detach().double().cpu().numpy() for part in parts])
     torch.testing.assert_close(matrix.double().cpu(), torch.from_numpy(exact), rtol=TOLERANCE[to], atol=1e-5)
@@ -78,9 +78,9 @@ def test_matrix_and_gradient(launched, shape, count, dtype, to):
 def test_a_bias_is_cast_in_the_same_launch(launched, count):
     parts = [torch.randn(9, 17, device=DEVICE, requires_grad=True) for _ in range(count)]
     bias = torch.randn(18, device=DEVICE, requires_grad=True)
-    matrix, cast = weights.real_matrix_and_bias(parts, bias, torch.bfloat16)
+    matrix, cast = weights.real_matrix(parts, torch.bfloat16, bias)
     torch.testing.assert_close(cast, bias.bfloat16(), rtol=TOLERANCE[torch.bfloat16], atol=0)  # it may round down
-    assert torch.equal(matrix, weights.real_matrix(parts, torch.bfloat16))
+    assert torch.equal(matrix, weights.real_matrix(parts, torch.bfloat16)[0])
     cotangents = torch.randn(18, 34, device=DEVICE).bfloat16(), torch.randn(18, device=DEVICE).bfloat16()
     *found, of_bias = torch.autograd.grad((matrix, cast), [*parts, bias], cotangents)
     assert launched == ["real_matrix", "real_matrix", "parts_of"]

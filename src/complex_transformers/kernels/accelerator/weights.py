@@ -18,7 +18,7 @@ from torch import Tensor
 from ..dispatch import are_many, run
 from . import switch
 
-__all__ = ["real_matrix", "real_matrix_and_bias", "real_parts"]
+__all__ = ["real_matrix", "real_parts"]
 
 TILE = (32, 64)  # rows, columns
 DEVICES = ["cuda", "cpu"]  # the CPU for Triton's interpreter
@@ -78,16 +78,15 @@ def _empty_parts(matrix: Sequence[Tensor], count: int, dtype: torch.dtype) -> li
     return [*parts, *(bias.new_empty(rows, dtype=dtype) for bias in matrix[1:])]
 
 
-def real_matrix(parts: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
-    """Compute the real matrix ``[2 out, 2 in]`` of the parts A, B (and C, D), ``[out, in]`` each, in ``dtype``."""
-    (matrix,) = run(_Matrix, dtype, *parts)
-    return matrix
+def real_matrix(
+    parts: Sequence[Tensor], dtype: torch.dtype, bias: Tensor | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """Compute the real matrix ``[2 out, 2 in]`` of the parts A, B (and C, D), ``[out, in]`` each, in ``dtype``.
 
-
-def real_matrix_and_bias(parts: Sequence[Tensor], bias: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Compute ``real_matrix`` and cast a bias ``[2 out]`` to ``dtype`` in the same launch."""
-    matrix, cast = run(_Matrix, dtype, *parts, bias)
-    return matrix, cast
+    The bias ``[2 out]``, if any, is cast in the same launch.
+    """
+    matrix, *cast = run(_Matrix, dtype, *parts, *(() if bias is None else (bias,)))
+    return matrix, cast[0] if cast else None
 
 
 def real_parts(matrix: Tensor, count: int, dtype: torch.dtype) -> tuple[Tensor, ...]:
