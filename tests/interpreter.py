@@ -45,13 +45,19 @@ def _import_interpreted() -> None:
         from complex_transformers.kernels.accelerator import (
             attention_kernels,
             half_kernels,
+            recurrent_weight_kernels,
             step_kernels,
             weight_kernels,
         )
     finally:
         del os.environ["TRITON_INTERPRET"]
     kernels = [attention_kernels.forward, half_kernels.product, weight_kernels.real_matrix]
-    for function in (*kernels, step_kernels.gru_forward, weight_kernels.tl.sum):
+    for function in (
+        *kernels,
+        step_kernels.gru_forward,
+        recurrent_weight_kernels.recurrent_rows,
+        weight_kernels.tl.sum,
+    ):
         assert isinstance(function, interpreter.InterpretedFunction), "Triton or the kernels were imported too early"
     _repair_bfloat16(interpreter.InterpreterBuilder, attention_kernels.tl)
 

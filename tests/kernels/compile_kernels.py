@@ -24,6 +24,7 @@ from complex_transformers.kernels.accelerator import (
     attention_launch,
     attention_tuning,
     half_kernels,
+    recurrent_weight_kernels,
     step_kernels,
     steps,
     weight_kernels,
@@ -76,11 +77,20 @@ def attention_variants(tuned: bool) -> Iterator[Variant]:
 def weight_variants() -> Iterator[Variant]:
     """The real matrix of two and of four parts, and its gradient."""
     names = ("a", "b", "c", "d")
-    parts = dict.fromkeys(names, "*fp32") | {"matrix": "*bf16"}
+    parts = dict.fromkeys(names, "*fp32") | {"matrix": "*bf16", "bias": "*fp32", "cast": "*bf16"}
     strides = dict.fromkeys((*(f"{name}_strides" for name in names), "strides"), ("i64", "constexpr"))
     for kernel in (weight_kernels.real_matrix, weight_kernels.parts_of):
         for four in (False, True):
-            yield kernel, parts | strides, {"FOUR": four, "M": 32, "N": 64}, {}
+            yield kernel, parts | strides, {"FOUR": four, "BIAS": four, "M": 32, "N": 64}, {}
+
+
+def recurrent_weight_variants() -> Iterator[Variant]:
+    """The rows of a real recurrent layer and the gradients of their parts, of weights and biases."""
+    types = dict.fromkeys(("real", "imag", "learned", "grad_real", "grad_imag", "grad_learned"), "*fp32")
+    types |= {"out": "*bf16", "grad": "*bf16"}
+    for kernel in (recurrent_weight_kernels.recurrent_rows, recurrent_weight_kernels.recurrent_parts):
+        for bias in (False, True):
+            yield kernel, types, {"LEARNED": not bias, "BIAS": bias, "M": 16, "N": 64}, {}
 
 
 def half_variants() -> Iterator[Variant]:
@@ -137,7 +147,8 @@ def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSourc
 def main() -> None:
     """Compile them all."""
     attention = attention_variants("--tuned" in sys.argv)
-    for variants in (attention, weight_variants(), half_variants(), step_variants()):
+    others = weight_variants(), recurrent_weight_variants(), half_variants(), step_variants()
+    for variants in (attention, *others):
         for kernel, types, constants, options in variants:
             for capability in CAPABILITIES:
                 compiled = triton.compile(

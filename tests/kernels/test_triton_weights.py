@@ -55,7 +55,7 @@ def test_matrix_and_gradient(launched, shape, count, dtype, to):
         parts = [torch.randn(shape).to(DEVICE, dtype) for _ in range(count)]
     for part in parts:
         part.requires_grad_()
-    matrix = weights.real_matrix(parts, to)
+    matrix, _ = weights.real_matrix(parts, to)
     assert matrix.dtype == to
     exact = complex_matrix([part.detach().double().cpu().numpy() for part in parts])
     torch.testing.assert_close(matrix.double().cpu(), torch.from_numpy(exact), rtol=TOLERANCE[to], atol=1e-5)
@@ -72,6 +72,31 @@ def test_matrix_and_gradient(launched, shape, count, dtype, to):
             basis[index][place] = 0.0
         limit = max(1.0, abs(expected).max()) * TOLERANCE[dtype]
         torch.testing.assert_close(gradient.double().cpu(), torch.from_numpy(expected), rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_bias_is_cast_in_the_same_launch(launched, count):
+    parts = [torch.randn(9, 17, device=DEVICE, requires_grad=True) for _ in range(count)]
+    bias = torch.randn(18, device=DEVICE, requires_grad=True)
+    matrix, cast = weights.real_matrix(parts, torch.bfloat16, bias)
+    torch.testing.assert_close(cast, bias.bfloat16(), rtol=TOLERANCE[torch.bfloat16], atol=0)  # it may round down
+    assert torch.equal(matrix, weights.real_matrix(parts, torch.bfloat16)[0])
+    cotangents = torch.randn(18, 34, device=DEVICE).bfloat16(), torch.randn(18, device=DEVICE).bfloat16()
+    *found, of_bias = torch.autograd.grad((matrix, cast), [*parts, bias], cotangents)
+    assert launched == ["real_matrix", "real_matrix", "parts_of"]
+    assert torch.equal(of_bias, cotangents[1].float())
+    torch.testing.assert_close(found, list(weights.real_parts(cotangents[0], count, torch.float32)))
+
+
+@pytest.mark.parametrize("trained", ["weights", "bias", "nothing"])
+def test_frozen_parameters_have_no_gradient(launched, trained):
+    layer, x = ComplexLinear(10, 6).to(DEVICE), torch.randn(2, 10, device=DEVICE, requires_grad=True)
+    for name, parameter in layer.named_parameters():
+        parameter.requires_grad_((name == "bias") == (trained == "bias") and trained != "nothing")
+    with torch.autocast(torch.device(DEVICE).type, dtype=torch.bfloat16):
+        layer(x).sum().backward()
+    assert {parameter.grad is not None for parameter in layer.parameters()} == {trained != "nothing", False}
+    assert launched == ["real_matrix"] + (["parts_of"] if trained == "weights" else [])
 
 
 @pytest.mark.parametrize("layer", [ComplexLinear, WidelyLinear])

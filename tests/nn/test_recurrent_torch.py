@@ -141,7 +141,7 @@ def test_other_layers_run_step_by_step(kind, why, calls, monkeypatch):
 def test_weights_are_one_tensor_in_the_order_of_cudnn(layer, bidirectional):
     """cuDNN copies weights, with a warning, that are not one block of weights followed by biases."""
     layer = layer(4, 6, bidirectional=bidirectional)
-    directions = [torch_kernels.real_parameters(*layer._weights_of(index)) for index in range(1 + bidirectional)]
+    directions = [layer._weights_of(index) for index in range(1 + bidirectional)]
     parameters = torch_kernels.in_cudnn_order(directions, torch.float32)
     twin = getattr(torch.nn, layer.rnn_type.upper())(4, 6, bidirectional=bidirectional)
     assert [p.shape for p in parameters] == [p.shape for p in twin.parameters()]

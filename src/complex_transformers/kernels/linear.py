@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +14,15 @@ from torch import Tensor
 from .accelerator.switch import may_run
 from .dispatch import are_many, by_formula, is_plain_cpu, run, without_autocast
 
-__all__ = ["GaussLinear", "MatrixLinear", "block_matrix", "is_finite", "widely_matrix", "widely_parts"]
+__all__ = [
+    "GaussLinear",
+    "MatrixLinear",
+    "block_matrix",
+    "is_finite",
+    "matrix_and_bias",
+    "widely_matrix",
+    "widely_parts",
+]
 
 
 def block_matrix(real: Tensor, imag: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
@@ -23,7 +32,7 @@ def block_matrix(real: Tensor, imag: Tensor, *, dtype: torch.dtype | None = None
     default the dtype of the parts.
     """
     if may_run(real, imag):
-        return _by_kernel((real, imag), dtype)
+        return _by_kernel((real, imag), dtype)[0]
     matrix = torch.cat([torch.cat([real, -imag], dim=1), torch.cat([imag, real], dim=1)], dim=0)
     return matrix if dtype is None else matrix.to(dtype)
 
@@ -36,7 +45,7 @@ def widely_matrix(
     ``[out, in]`` parts -> ``[2 out, 2 in]``; ``dtype`` is by default the dtype of the parts.
     """
     if may_run(real, imag, conj_real, conj_imag):
-        return _by_kernel((real, imag, conj_real, conj_imag), dtype)
+        return _by_kernel((real, imag, conj_real, conj_imag), dtype)[0]
     if is_plain_cpu(real):
         return run(_WidelyMatrix, real, imag, conj_real, conj_imag)
     upper = torch.cat([real + conj_real, conj_imag - imag], dim=1)
@@ -45,13 +54,25 @@ def widely_matrix(
     return matrix if dtype is None else matrix.to(dtype)
 
 
-def _by_kernel(parts: tuple[Tensor, ...], dtype: torch.dtype | None) -> Tensor:
-    """Build the matrix in one launch; the kernel axes of a convolution belong to the columns."""
+def matrix_and_bias(parts: Sequence[Tensor], bias: Tensor | None, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+    """Build the real matrix of two or four parts in ``dtype`` and, if one kernel can do both, cast the bias."""
+    is_cast = bias is not None and bias.dtype != dtype and bias.requires_grad == parts[0].requires_grad
+    if bias is not None and is_cast and may_run(*parts, bias):
+        return _by_kernel(parts, dtype, bias)
+    build = block_matrix if len(parts) == 2 else widely_matrix
+    return build(*parts, dtype=dtype), bias
+
+
+def _by_kernel(
+    parts: Sequence[Tensor], dtype: torch.dtype | None, bias: Tensor | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """Build matrix and bias in one launch; the kernel axes of a convolution belong to the columns."""
     from .accelerator.weights import real_matrix  # imported late: registering an operator is slow
 
     rows, columns, *kernel = parts[0].shape
-    matrix = real_matrix([part.flatten(1) for part in parts], parts[0].dtype if dtype is None else dtype)
-    return matrix.view(2 * rows, 2 * columns, *kernel)
+    dtype = parts[0].dtype if dtype is None else dtype
+    matrix, bias = real_matrix([part.flatten(1) for part in parts], dtype, bias)
+    return matrix.view(2 * rows, 2 * columns, *kernel), bias
 
 
 def _sums_of_blocks(matrix: Tensor) -> tuple[Tensor, ...]:

@@ -104,7 +104,7 @@ class _ComplexConv(Initialized):
 
     def _whole_product(self, x: Tensor) -> Tensor:
         real, imag = self.weight_parts()
-        return self.real._conv_forward(x, CF.block_matrix(real, imag, dtype=product_dtype(real)), self.bias)
+        return self.real._conv_forward(x, *CF.matrix_and_bias((real, imag), self.bias, product_dtype(real)))
 
     def extra_repr(self) -> str:
         return f"in_channels={self.in_channels}, out_channels={self.out_channels}, bias={self.bias is not None}"

@@ -21,7 +21,7 @@ from ..kernels.accelerator.halves import KernelModulus, KernelProduct, takes_mod
 from ..kernels.accelerator.switch import use_kernels
 from ..kernels.dispatch import is_plain_cpu, product_dtype, run
 from ..kernels.exporting import halves
-from ..kernels.linear import GaussLinear, MatrixLinear, block_matrix, widely_matrix, widely_parts
+from ..kernels.linear import GaussLinear, MatrixLinear, block_matrix, matrix_and_bias, widely_matrix, widely_parts
 from ..kernels.product import product_of_halves
 from .checks import check_choice, check_shape
 
@@ -228,7 +228,7 @@ def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) ->
 
 def block_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) -> Tensor:
     """Compute W z + b by one real product with the block matrix of W."""
-    return F.linear(x, block_matrix(real, imag, dtype=product_dtype(real)), bias)
+    return F.linear(x, *matrix_and_bias((real, imag), bias, product_dtype(real)))
 
 
 # Products with at most _FEW_ROWS rows are faster as weight @ x^T; with a single row only if it is duplicated and the
@@ -311,7 +311,7 @@ def widely_linear(x: Tensor, parts: Sequence[Tensor], bias: Tensor | None = None
         conjugate = conj(x)
         return _weights_first(parts, [x, _times_i(x), conjugate, _times_i(conjugate)], bias)
     if not is_plain_cpu(x):
-        return F.linear(x, widely_matrix(*parts, dtype=product_dtype(parts[0])), bias)
+        return F.linear(x, *matrix_and_bias(parts, bias, product_dtype(parts[0])))
     flat = run(MatrixLinear, x.reshape(-1, 2 * in_features), *parts, bias)
     return flat.view(*x.shape[:-1], 2 * out_features)
 

@@ -165,11 +165,11 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         dtypes = {tensor.dtype for tensor in (x, *states, *self.parameters())}
         return len(dtypes) == 1 or torch.is_autocast_enabled(x.device.type)
 
-    def _weights_of(self, index: int) -> tuple[torch_kernels.Layer, torch_kernels.Layer, Tensor | None]:
+    def _weights_of(self, index: int) -> torch_kernels.Direction:
         """Return the weights of input and state of a layer and direction, and the parameters of its gates."""
         layers = (cast(ComplexLinear, layers[index]) for layers in (self.input_proj, self.recurrent_proj))
         of_input, of_state = ((*cast(tuple[Tensor, Tensor], layer.weight_parts()), layer.bias) for layer in layers)
-        return of_input, of_state, self.gate_parameter(index)
+        return *of_input, *of_state, self.gate_parameter(index)
 
     def gates(self, z: Tensor, weight: Tensor | None) -> Tensor:
         """Compute the gates of z ``[B, 2, gates, d]`` with their learned parameters; real ones have 1 part."""

@@ -8,17 +8,18 @@ stored width: the row of a gate is repeated for the real and the imaginary half,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from ...kernels.accelerator.recurrent_weights import Direction, flat_parameters, takes_directions
 from ...kernels.dispatch import product_dtype
 from ..padding_order import real_first, reorder
 
 __all__: list[str] = []
 
-# A, B and the bias ``[b_re | b_im]`` or None of the complex layers of input and state, for one direction.
-Layer = tuple[Tensor, Tensor, Tensor | None]
 States = tuple[Tensor, ...]
 
 
@@ -26,7 +27,7 @@ def run_layer(
     rnn_type: str,
     x: Tensor,
     states: States,
-    weights: list[tuple[Layer, Layer, Tensor | None]],
+    weights: Sequence[Direction],
     batch_sizes: Tensor | None = None,
 ) -> tuple[Tensor, States]:
     """Run one layer in one or both directions.
@@ -35,14 +36,14 @@ def run_layer(
         rnn_type: ``"lstm"`` or ``"gru"``.
         x: ``[N, B, 2 in]`` halves, or the data ``[steps, 2 in]`` of a packed sequence with ``batch_sizes``.
         states: initial states, ``[directions, B, 2d]`` each.
-        weights: for each direction the layers of input and state, and alpha and beta of its gates alpha Re z +
-            beta Im z, ``[2, gates - 1, d]``; None for gates Re z.
+        weights: for each direction A, B and the bias of input and state, and alpha and beta of its gates alpha Re z
+            + beta Im z, ``[2, gates - 1, d]``; None for gates Re z.
 
     Returns:
         The states after every step, halves of width ``directions * 2d``, and the last states.
     """
     dtype = product_dtype(x)
-    parameters = in_cudnn_order([real_parameters(*direction) for direction in weights], dtype)
+    parameters = in_cudnn_order(weights, dtype)
     x, states = x.to(dtype), tuple(state.to(dtype) for state in states)
     directions = len(weights)
     # In evaluation mode cuDNN saves nothing for a backward pass.
@@ -72,9 +73,9 @@ def gate_coefficients(learned: Tensor | None, num_gates: int, like: Tensor) -> T
     return torch.cat([gates[:, :2], candidate, gates[:, 2:]], dim=1)
 
 
-def real_parameters(of_input: Layer, of_state: Layer, learned: Tensor | None) -> list[Tensor]:
+def real_parameters(direction: Direction) -> list[Tensor]:
     """Return weights ``[gates 2d, 2 in]``, ``[gates 2d, 2d]`` and two biases, or none, of one direction."""
-    (a, b, bias), (c, d, state_bias) = of_input, of_state
+    a, b, bias, c, d, state_bias, learned = direction
     num_gates = c.shape[0] // c.shape[1]
     alpha, beta = gate_coefficients(learned, num_gates, c)
 
@@ -95,16 +96,31 @@ def real_parameters(of_input: Layer, of_state: Layer, learned: Tensor | None) ->
     return [*weights, biases[0], biases[1] if len(biases) == 2 else torch.zeros_like(biases[0])]
 
 
-def in_cudnn_order(directions: list[list[Tensor]], dtype: torch.dtype) -> list[Tensor]:
-    """Copy all parameters into one tensor in cuDNN's order, weights before biases, and return views of it.
+def in_cudnn_order(directions: Sequence[Direction], dtype: torch.dtype) -> list[Tensor]:
+    """Return the parameters of a real layer in torch's order, as views of one tensor in cuDNN's order.
 
-    cuDNN would copy parameters with a warning otherwise. torch lists the parameters of a direction together.
+    cuDNN would copy parameters with a warning otherwise. torch lists the parameters of a direction together, cuDNN
+    the weights of all directions before their biases.
     """
-    stored = [tensor for part in (slice(2), slice(2, None)) for direction in directions for tensor in direction[part]]
-    flat = torch.cat([tensor.flatten() for tensor in stored]).to(dtype)
-    pieces = flat.split([tensor.numel() for tensor in stored])
-    views = {id(tensor): piece.view(tensor.shape) for tensor, piece in zip(stored, pieces, strict=True)}
-    return [views[id(tensor)] for direction in directions for tensor in direction]
+    if takes_directions(directions):
+        flat = flat_parameters(directions, dtype, flat_by_formula)
+    else:
+        flat = flat_by_formula(directions, dtype)
+    shapes = [(2 * len(part), 2 * part.shape[1]) for direction in directions for part in (direction[0], direction[3])]
+    count = len(shapes) if directions[0][2] is not None else 0
+    sizes = [rows * columns for rows, columns in shapes] + [rows for rows, _ in shapes[:count]]
+    pieces = flat.split(sizes)
+    weights = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=False)]
+    biases = pieces[len(shapes) :]
+    pairs = [(*weights[i : i + 2], *biases[i : i + 2]) for i in range(0, len(weights), 2)]
+    return [tensor for pair in pairs for tensor in pair]
+
+
+def flat_by_formula(directions: Sequence[Direction], dtype: torch.dtype) -> Tensor:
+    """Return all parameters in cuDNN's order by differentiable operations."""
+    real = [real_parameters(direction) for direction in directions]
+    ordered = [tensor for part in (slice(2), slice(2, None)) for parameters in real for tensor in parameters[part]]
+    return torch.cat([tensor.flatten() for tensor in ordered]).to(dtype)
 
 
 class Packing:
