@@ -8,6 +8,7 @@ from experiments.grid import Grid
 from experiments.grids import (
     bits,
     causal,
+    coherent,
     fair,
     gates,
     lift,
@@ -27,7 +28,7 @@ from experiments.grids import (
 __all__ = ["GRIDS"]
 
 MODULES = (
-    *(text, speech, paper, fair, quantum, gates, stability, lift, bits, causal, positions, long_range),
+    *(text, speech, paper, fair, coherent, quantum, gates, stability, lift, bits, causal, positions, long_range),
     *(thesis, thesis_language, thesis_memory, thesis_semantics),
 )
 GRIDS: dict[str, Grid] = {grid.name: grid for module in MODULES for grid in module.GRIDS}

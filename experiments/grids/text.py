@@ -130,12 +130,16 @@ COMPLEX = "--number_field complex --attention_score real --norm_position post"
 REAL = "--number_field real --norm_position pre"
 # The real network with as many parameters as the complex one; later options override earlier ones.
 EQUAL = "--hidden_size 228 --intermediate_size 456"
+# Phase-coherent attention; a query sees about 16 keys.
+COHERENT = "--attention_score cosine --attention_normalization sigmoid --max_position_embeddings 16"
 TRANSLATORS = {
     "complex_order": f"--embedding_type complex_order {COMPLEX} --phase learned {WAVE}",
     "complex_order-real": f"--embedding_type complex_order {REAL} --phase learned {WAVE}",
+    "complex_order-coherent": f"--embedding_type complex_order {COMPLEX} --phase learned {WAVE} {COHERENT}",
     "complex_vanilla": f"--embedding_type complex_vanilla {COMPLEX} {WAVE}",
     "sinusoidal_position": f"--embedding_type sinusoidal_position {COMPLEX} {ADDED}",
     "sinusoidal_position-real": f"--embedding_type sinusoidal_position {REAL} {ADDED}",
+    "sinusoidal_position-real-coherent": f"--embedding_type sinusoidal_position {REAL} {ADDED} {COHERENT}",
     "sinusoidal_position-equal-parameters": f"--embedding_type sinusoidal_position {REAL} {ADDED} {EQUAL}",
     "learned_position": f"--embedding_type learned_position {COMPLEX} {ADDED}",
     "learned_position-real": f"--embedding_type learned_position {REAL} {ADDED}",

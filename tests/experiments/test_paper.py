@@ -104,7 +104,8 @@ def test_a_cell_is_selected_on_validation_and_is_the_same_twice(small_data):
 
 
 def test_settings_of_the_results_are_those_of_the_cells():
-    for name in ("paper-table2", "paper-table4", "fair-choice", "fair", "quantum-choice", "quantum"):
+    grids = ("paper-table2", "paper-table4", "fair-choice", "fair", "quantum-choice", "quantum")
+    for name in (*grids, "fair-coherent-choice", "fair-coherent"):
         for line in read_lines(RESULTS / f"{name}.jsonl"):
             GRIDS[name].check(line["row"], line)
     refused("with other settings", GRIDS["paper-table4"].check, "trec,Transformer,TPE", {"settings": {}})
@@ -178,6 +179,16 @@ def test_every_row_chooses_among_as_many_settings(network):
     attention = {"attention_score", "readout"} <= set(pools["complex-vanilla"][0])
     assert attention == (network == "Transformer")
     assert set(pools["TPE"][0]) == set(fair.COMMON)
+
+
+def test_coherent_rows_differ_in_attention_alone(small_data):
+    for name, row in GRIDS["fair-coherent"].rows.items():
+        assert len(row.pool()) == fair.POOL
+        model, config = (protocol.build_model(each.cell(row.pool()[0]), {"<pad>": 0, "film": 1}, 2)[0].config
+                         for each in (row, GRIDS["fair"].rows[name]))  # fmt: skip
+        assert (model.attention_score, model.attention_normalization) == ("cosine", "sigmoid")
+        changed = {key for key, value in model.to_dict().items() if value != config.to_dict()[key]}
+        assert changed == {"attention_score", "attention_normalization", "max_position_embeddings"}
 
 
 def test_states_choose_among_as_many_settings(small_data):
