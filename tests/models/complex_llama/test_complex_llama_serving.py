@@ -40,6 +40,7 @@ SCORES = {
     "modulus": {"attention_score": "modulus"},
     "bilinear": {"attention_score": "bilinear_modulus", "attention_normalization": "probability_amplitude"},
     "complex weights": {"attention_score": "modulus", "attention_normalization": "split_softmax"},
+    "phase-coherent": {"attention_score": "cosine", "attention_normalization": "sigmoid"},
 }
 
 
@@ -59,6 +60,7 @@ def test_a_static_cache_needs_no_padding(changes):
 ONE_GRAPH = {
     "lifted": {**LIFTED, "qk_norm": True},
     "words turn": {"position_type": "rotary_word"},
+    "phase-coherent": SCORES["phase-coherent"],
     "waves": {"position_type": "complex_order", "attention_score": "modulus", "linear_type": "conjugate"},
 }
 

@@ -308,6 +308,7 @@ class HeadedAttention(nn.Module):
         """Return context ``[B, T, H, D_v]`` and weights or None, with the scaling and dropout of the layer."""
         dropout = self.dropout if self.training else 0.0
         if self.normalization == "sigmoid":
+            assert self.sigmoid is not None
             kwargs["bias"] = self.sigmoid()
         function = self.attention_function or ATTENTION_FUNCTIONS[self.score, self.normalization]
         return function(self, query, key, value, attention_mask, scaling=self.scaling, dropout=dropout, **kwargs)
