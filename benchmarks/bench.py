@@ -54,6 +54,7 @@ CASES: dict[str, Case] = {
     "linear": Case(linear.case, 30),
     "encoder": Case(encoder.case, 30),
     "attention": Case(attention.case, 15),
+    "attention_sigmoid": Case(attention.sigmoid_case, 15),
     "embedding": Case(embedding.case, 30),
     "memory": Case(memory.case, 3),
     "peers": Case(peers.case, 10, packages=("complextorch", "torchcvnn")),

@@ -37,6 +37,7 @@ TEXT = {**FEATURES, "vocab_size": 40}
 # A fused attention kernel has dropout of its own; the CPU's has not.
 HEADS = {"num_attention_heads": 2, "intermediate_size": 64, "attention_probs_dropout_prob": 0.0}
 REAL_SCORE = {"attention_score": "real"}
+PHASE_COHERENT = {"attention_score": "cosine", "attention_normalization": "sigmoid"}
 LIFTED = {"linear_type": "widely_linear", "gate_product": "parts", "norm_scale": "stored"}
 
 Network = Callable[[str, int], nn.Module]  # number field, layers -> a network
@@ -54,6 +55,12 @@ def modulus_encoder(field: str, layers: int) -> nn.Module:
     return ct.ComplexOrderModel(
         ct.ComplexOrderConfig(number_field=field, num_hidden_layers=layers, **score, **TEXT, **HEADS)
     )
+
+
+def phase_coherent_encoder(field: str, layers: int) -> nn.Module:
+    """Return a ComplexOrder encoder with cosine scores and sigmoid weights, in both fields."""
+    config = ct.ComplexOrderConfig(number_field=field, num_hidden_layers=layers, **PHASE_COHERENT, **TEXT, **HEADS)
+    return ct.ComplexOrderModel(config)
 
 
 def encoder_decoder(field: str, layers: int) -> nn.Module:
@@ -120,6 +127,7 @@ OF_TEXT, OF_IMAGES = {"input_ids": IDS}, {"pixel_values": torch.ones(2, 3, 16, 1
 CASES: dict[str, tuple[Network, dict[str, Tensor]]] = {
     "encoder": (encoder, OF_TEXT),
     "encoder, score modulus": (modulus_encoder, OF_TEXT),
+    "encoder, phase-coherent": (phase_coherent_encoder, OF_TEXT),
     "encoder and decoder": (encoder_decoder, {**OF_TEXT, "decoder_input_ids": IDS}),
     "decoder": (decoder, OF_TEXT),
     "decoder, widely linear": (lifted_decoder, OF_TEXT),

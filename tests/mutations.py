@@ -120,6 +120,11 @@ MUTATIONS = {
         "numpy.outer(state, state)",
         "tests/semantics/test_states.py::test_a_mixture_is_a_density_matrix",
     ),
+    "a bias of sigmoids that learns from a mean": Mutation(
+        "self.total += grad.sum()",
+        "self.total += grad.mean()",
+        "tests/nn/test_phase_coherent.py::test_blocks_give_what_the_whole_gives",
+    ),
     "weight decay on angles": Mutation(
         "[name for name in names if name not in _marked(model)]",
         "list(names)",

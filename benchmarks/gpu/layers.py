@@ -73,12 +73,13 @@ def _random(setting: Setting, parts: int = 1) -> Callable[[Size, torch.dtype], T
     return inputs
 
 
-def _attend(heads: int, score: str | None, x: Tensor) -> Tensor:
+def _attend(heads: int, score: str | None, x: Tensor, normalization: str = "softmax") -> Tensor:
     """Compute attention of queries, keys and values ``[B, N, 3 H 2 d]``; without a score, PyTorch's on the halves."""
     parts = x.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
     if score is None:
         return F.scaled_dot_product_attention(*parts).transpose(1, 2)
-    return complex_attention(nn.Identity(), *parts, None, score=score, need_weights=False)[0]
+    options: dict[str, Any] = {"score": score, "normalization": normalization, "need_weights": False}
+    return complex_attention(nn.Identity(), *parts, None, **options)[0]
 
 
 def attention(setting: Setting, rounds: int) -> Outcome:
@@ -86,11 +87,16 @@ def attention(setting: Setting, rounds: int) -> Outcome:
     scores: dict[str, str | None] = {FUSED: None, **{f"score {score}": score for score in PRODUCT_SCORES}}
     scores["score modulus, no kernel"] = "modulus"
 
+    sigmoids = {f"score {score}, sigmoid": score for score in ("modulus", "real")}
+
     def calls(size: Size) -> Calls:
-        return {name: partial(_attend, size.heads, score) for name, score in scores.items()}
+        softmax = {name: partial(_attend, size.heads, score) for name, score in scores.items()}
+        sigmoid = {name: partial(_attend, size.heads, s, normalization="sigmoid") for name, s in sigmoids.items()}
+        return softmax | sigmoid
 
     def comparisons(mode: Mode, size: Size) -> list[Comparison]:
-        return against(FUSED, list(scores), {"score modulus": MODULUS_BAR} if size.length == setting.long else None)
+        found = against(FUSED, list(scores), {"score modulus": MODULUS_BAR} if size.length == setting.long else None)
+        return [*found, *against("score modulus", list(sigmoids))]
 
     return _run(setting, rounds, calls, comparisons, _random(setting, 3), MODULUS_PEAK_BAR)
 

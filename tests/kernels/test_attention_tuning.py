@@ -113,8 +113,11 @@ class Allocated(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("mask", [False, True])
-@pytest.mark.parametrize("score", SCORES)
-def test_memory_is_linear_in_the_length(launched, monkeypatch, score, mask):
+@pytest.mark.parametrize(
+    ("score", "normalization"),
+    [*((score, "softmax") for score in SCORES), ("modulus", "sigmoid"), ("real", "sigmoid")],
+)
+def test_memory_is_linear_in_the_length(launched, monkeypatch, score, normalization, mask):
     monkeypatch.setattr(switch, "launch", lambda kernel, *args, **kwargs: launched.append(kernel.fn.__name__))
 
     def taken(length):
@@ -122,11 +125,14 @@ def test_memory_is_linear_in_the_length(launched, monkeypatch, score, mask):
         keep = torch.ones(1, 1, 1, length, dtype=torch.bool, device=DEVICE) if mask else None
         cotangent = torch.randn(1, length, 2, 8, device=DEVICE)
         with Allocated(*inputs, cotangent, *([keep] if mask else [])) as allocated:
-            out, _ = complex_attention(Module(is_causal=not mask), *inputs, keep, score=score, need_weights=False)
+            options = {"score": score, "normalization": normalization, "need_weights": False}
+            out, _ = complex_attention(Module(is_causal=not mask), *inputs, keep, **options)
             gradients = torch.autograd.grad(out, inputs, cotangent)
         assert len(gradients) == 3
         return allocated.total()
 
-    # Of every position and head: 8 numbers of the context and of three gradients, and three of the softmax.
-    assert [taken(n) / (4 * 2 * n) for n in (256, 16384)] == [4 * 8 + 3] * 2
+    # Of every position and head: 8 numbers of the context and of three gradients, and three of the softmax; a sigmoid
+    # has one for the gradient of its bias, and the bias.
+    each, bias = (3, 0.0) if normalization == "softmax" else (1, 0.01)
+    assert [taken(n) / (4 * 2 * n) for n in (256, 16384)] == pytest.approx([4 * 8 + each] * 2, abs=bias)
     assert launched == 2 * BACKWARD

@@ -14,7 +14,7 @@ class Softmax:
     """softmax(s + mask) over the keys of whole queries."""
 
     def added(self, mask: Tensor | None) -> Tensor | None:
-        """Return the mask, which is added to the scores."""
+        """Return the mask of the scores."""
         return mask
 
     def apply_(self, scores: Tensor) -> Tensor:

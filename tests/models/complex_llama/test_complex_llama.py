@@ -139,6 +139,10 @@ def attended(layer, values, angles, groups):
         key = applied(layer.k_proj, values)[:, shared] * turn
         scores = (query @ key.conj().T).real / np.sqrt(d)
         weights = softmax(np.where(np.tril(np.ones_like(scores)) > 0, scores, -np.inf))
+        if layer.score == "cosine":  # phase-coherent: of unit vectors, weights that are not normalised
+            norms = [np.sqrt((np.abs(x) ** 2).sum(-1)) for x in (query, key)]
+            cosines = scores * np.sqrt(d) / np.outer(*norms)
+            weights = np.tril(1.0 / (1.0 + np.exp(-np.sqrt(d) * cosines - layer.sigmoid.score_bias.item())))
         contexts.append(weights @ applied(layer.v_proj, values)[:, shared])
     context = np.concatenate(contexts, axis=1)
     return applied(layer.o_proj, context if layer.sub_norm is None else normalized(layer.sub_norm, context))
@@ -178,10 +182,13 @@ def oracle(model, ids):
 
 FAIRY = {"linear_type": "conjugate", "gate_product": "conj", "hidden_act": "relu2", "sub_norms": True}
 WAVES = {"position_type": "complex_order", "rope_parameters": None}
+PHASE_COHERENT = {"attention_score": "cosine", "attention_normalization": "sigmoid", "max_position_embeddings": 5}
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("changes", [{}, FAIRY, {"position_type": "rotary_word"}, WAVES, {"mlp_bias": True}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{}, FAIRY, {"position_type": "rotary_word"}, WAVES, {"mlp_bias": True}, PHASE_COHERENT], ids=str
+)
 def test_logits_in_complex128(changes):
     model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**{**SIZES, **changes})).double().eval()
     for parameter in model.parameters():
@@ -371,10 +378,11 @@ def test_a_classifier_continues_from_a_cache(head):
 
 @torch.no_grad()
 @pytest.mark.parametrize("position_type", ["rotary", "rotary_word", "polar", "complex_order"])
-@pytest.mark.parametrize("score", ["real", "modulus"])
+@pytest.mark.parametrize("score", ["real", "modulus", "cosine"])
 @pytest.mark.parametrize("window", [None, 2])
 def test_packed_rows_equal_rows_of_their_own(position_type, score, window):
     sizes = {name: value for name, value in SIZES.items() if name != "rope_parameters"}
+    sizes |= PHASE_COHERENT if score == "cosine" else {}
     sizes |= {"position_type": position_type, "attention_score": score, "sliding_window": window}
     model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**sizes))
     texts = [torch.randint(1, 40, (1, length)) for length in (3, 5, 2)]

@@ -41,6 +41,7 @@ SCORES = {
     "bilinear": {"attention_score": "bilinear_modulus", "attention_normalization": "probability_amplitude"},
     "complex weights": {"attention_score": "modulus", "attention_normalization": "split_softmax"},
     "polar": {"position_type": "polar", "number_field": "real", "imaginary_heads": "equal_cache"},
+    "phase-coherent": {"attention_score": "cosine", "attention_normalization": "sigmoid"},
 }
 
 
@@ -61,6 +62,7 @@ ONE_GRAPH = {
     "lifted": {**LIFTED, "qk_norm": True},
     "words turn": {"position_type": "rotary_word"},
     "polar": {"position_type": "polar", "number_field": "real", "imaginary_heads": "equal_cache"},
+    "phase-coherent": SCORES["phase-coherent"],
     "waves": {"position_type": "complex_order", "attention_score": "modulus", "linear_type": "conjugate"},
 }
 

@@ -311,6 +311,7 @@ def backward_query(
     if not SIGMOID:
         contexts = tile(out + offset(o_strides, batch, head), rows, c, o_strides, length, c < value_width)
         products = tl.sum(of_out.to(tl.float32) * contexts.to(tl.float32), 1)
+        tl.store(inner + row_places, products, mask=rows < length)
         largest = tl.load(row_max + row_places, mask=rows < length, other=0.0)
         total = tl.load(row_sum + row_places, mask=rows < length, other=1.0)
 
@@ -340,7 +341,8 @@ def backward_query(
         else:
             of_real += tl.dot((of_scores * real).to(keys.dtype), keys, input_precision=PRECISION)
             of_imag += tl.dot((of_scores * imag).to(keys.dtype), keys, input_precision=PRECISION)
-    tl.store(inner + row_places, products, mask=rows < length)
+    if SIGMOID:
+        tl.store(inner + row_places, products, mask=rows < length)
     result = of_query(of_real, of_imag, SCORE)
     places = grad_query + offset(gq_strides, batch, head) + rows.to(tl.int64)[:, None] * gq_strides[2]
     inside = (rows < length)[:, None] & inside_half[None, :]

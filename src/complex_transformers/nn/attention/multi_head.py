@@ -206,7 +206,8 @@ def complex_attention(
     query = query * scaling  # before the product: fp16 scores of long heads stay in range
     learned = attention_mask is not None and attention_mask.requires_grad  # blocks have no gradient for it
     has_blocks = normalization == "sigmoid" or (normalization == "softmax" and score != "real")
-    if has_blocks and is_eager_cpu(query) and not (need_weights or learned):
+    one_query = query.shape[-2] == 1 and CF.is_plain_cpu(query)  # its scores are few: a decoding step needs no blocks
+    if has_blocks and is_eager_cpu(query) and not (need_weights or learned or one_query):
         return blocked_attention(query, key, value, attention_mask, is_causal, score, dropout, bias), None
     if normalization == "split_softmax":
         scores = CF.wide(torch.stack(complex_scores(query, key, bilinear), dim=-3))  # [B, H, 2, T, S]
