@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -38,6 +38,7 @@ PROTOCOL: dict[str, Any] = {
     "autocast": "bfloat16",
     "scored_windows": 16,
 }
+NUMBERS = ("learning_rate", "steps", "length", "window")
 STEPS_PER_OCTAVE = 4  # of the curves in the results
 
 
@@ -52,6 +53,10 @@ class Decoder:
     length: int = 256  # tokens of a training sequence
     window: int = 4096  # tokens of a test sequence
 
+    def cell(self, learning_rate: float) -> Decoder:
+        """Return the run with a learning rate."""
+        return replace(self, learning_rate=learning_rate)
+
     def model(self) -> ComplexLlamaForCausalLM:
         """Return a new model."""
         return ComplexLlamaForCausalLM(
@@ -61,15 +66,15 @@ class Decoder:
 
 def settings(run: Decoder) -> dict[str, Any]:
     """Return what a result depends on besides the row and the seed."""
-    return {**PROTOCOL, **SIZES, **dict(run.options), "steps": run.steps, "length": run.length, "window": run.window}
+    return {**PROTOCOL, **SIZES, **dict(run.options), **{name: getattr(run, name) for name in NUMBERS}}
 
 
 def train_and_validate(run: Decoder, seed: int) -> dict[str, Any]:
     """Train a decoder and return its loss in nats per token on validation sequences of the trained length."""
     splits = tokens(run.data)
     model, seconds = trained(run, splits["train"], seed)
-    losses = mean_loss(model, splits["validation"][: 128 * (run.length + 1)], run.length)
-    return {**_facts(model, seconds), "learning_rate": run.learning_rate, "validation_loss": round(losses, 5)}
+    loss = mean_loss(model, splits["validation"][: 128 * (run.length + 1)], run.length)
+    return {**_facts(model, seconds), "validation": {"loss": round(loss, 5)}}
 
 
 def train_and_test(run: Decoder, seed: int) -> dict[str, Any]:
@@ -82,11 +87,11 @@ def train_and_test(run: Decoder, seed: int) -> dict[str, Any]:
     if all(getattr(model.config, name) == value for name, value in plain.items()):
         for name, parameters in scaled_positions(run).items():
             curves[name] = curve_of(with_positions(model, parameters, run.window), test, run.window)
-    return {**_facts(model, seconds), "learning_rate": run.learning_rate, "perplexity_by_range": curves}
+    return {**_facts(model, seconds), "perplexity_by_range": curves}
 
 
 def _facts(model: ComplexLlamaForCausalLM, seconds: float) -> dict[str, Any]:
-    return {"parameters": count_parameters(model), "seconds": round(seconds, 1), "environment": machine_facts()}
+    return {"parameters": count_parameters(model), "seconds": round(seconds, 1), "machine": machine_facts()}
 
 
 def tokens(data: str) -> dict[str, Tensor]:

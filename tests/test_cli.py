@@ -177,6 +177,11 @@ def test_lift_quantize_and_evaluate(llama: Path, tmp_path: Path, capsys: pytest.
         scores[folder] = json.loads(file.read_text())
     assert scores[str(llama)]["perplexity"] == pytest.approx(scores[lifted]["perplexity"], rel=1e-4)
     assert scores[packed]["tokens"] == scores[lifted]["tokens"] > 50
+    plot = tmp_path / "plot.png"
+    options = ["--segment", "9", "--output_file", str(file), "--plot_file", str(plot)]
+    cli.main(["evaluate", "--model", lifted, "--eval_file", compressed, *options])
+    assert list(json.loads(file.read_text())["perplexity_by_position"]) == ["1", "2", "4", "8"]
+    assert plot.read_bytes().startswith(b"\x89PNG")
     assert "perplexity: " in capsys.readouterr().out
     again, onnx = tmp_path / "again", tmp_path / "onnx"
     message = "--model must not be quantized already"

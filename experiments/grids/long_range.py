@@ -11,15 +11,13 @@ number of parameters. The table goes to ``docs/long-range.md``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.reporting import read_lines
-
 from experiments.diagnostics import Cell, Network, Task, run, settings, validate
-from experiments.grid import Functions, Grid, Place
+from experiments.grid import Functions, Grid
+from experiments.grids.rates import ChosenRate
 
 __all__ = ["ATTENTION", "FIELDS", "GRIDS", "RATES", "ROWS", "TASKS", "Row", "rate_grids"]
 
@@ -96,44 +94,12 @@ ROWS = {
 }
 
 
-@dataclass(frozen=True)
-class ChosenRate(Functions):
-    """Rows trained with the learning rate of least validation loss in another grid; the first one wins a tie."""
-
-    choice: str = ""
-    rates: Sequence[float] = RATES
-
-    def check(self, row: str, found: Mapping[str, Any]) -> None:
-        cell = self.rows[row].cell(found["settings"]["learning_rate"])
-        if found["settings"] != json.loads(json.dumps(settings(cell))):
-            raise ValueError(f"{row} was measured with other settings. Remove its lines, or pass another --results.")
-
-    def run(self, row: str, seed: int, place: Place) -> dict[str, Any] | None:
-        if place.dry_run:
-            return None
-        cell = self.rows[row].cell(self.best(row, place))
-        return {"settings": settings(cell), **self.function(cell, seed)}
-
-    def best(self, row: str, place: Place) -> float:
-        """Return the best learning rate of a row.
-
-        Raises:
-            ValueError: some learning rates were not run.
-        """
-        path = place.results / f"{self.choice}.jsonl"
-        losses = {line["row"]: line["validation"]["loss"] for line in read_lines(path)}
-        tried = {rate: losses[f"{row},{rate}"] for rate in self.rates if f"{row},{rate}" in losses}
-        if len(tried) < len(self.rates):
-            raise ValueError(f'{row} has no learning rate yet. Run python -m experiments.run {self.choice} "{row},*".')
-        return min(tried, key=lambda rate: tried[rate])
-
-
 def rate_grids(name: str, rows: Mapping[str, Row], rates: Sequence[float] = RATES) -> tuple[Grid, Grid]:
     """Return ``name-choice``, every row with every learning rate on validation, and ``name``, the best of them."""
     choices = {f"{row},{rate}": value.cell(rate) for row, value in rows.items() for rate in rates}
     return (
         Functions(f"{name}-choice", choices, (CHOICE_SEED,), validate, settings),
-        ChosenRate(name, rows, FINAL_SEEDS, run, choice=f"{name}-choice", rates=rates),
+        ChosenRate(name, rows, FINAL_SEEDS, run, settings, choice=f"{name}-choice", rates=rates),
     )
 
 

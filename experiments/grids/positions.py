@@ -12,15 +12,14 @@ The tables and the picture go to ``docs/concepts/positions.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from benchmarks.reporting import read_lines
-
-from experiments.grid import Functions, Place
+from experiments.grid import Functions
+from experiments.grids.rates import ChosenRate
 from experiments.positions import Decoder, settings, train_and_test, train_and_validate
 
-__all__ = ["GRIDS", "RATES", "ROWS", "ChosenDecoders"]
+__all__ = ["GRIDS", "RATES", "ROWS"]
 
 RATES = (1e-3, 2e-3, 4e-3, 8e-3)
 FINAL_SEEDS = (1, 2, 3)
@@ -51,39 +50,12 @@ def _rows(data: str) -> dict[str, Decoder]:
 ROWS = {row: run for data in EQUAL for row, run in _rows(data).items()}
 
 
-@dataclass(frozen=True)
-class ChosenDecoders(Functions):
-    """Runs with the learning rate that was best on validation in another grid; ties go to the first."""
-
-    choice: str = ""
-
-    def run(self, row: str, seed: int, place: Place) -> dict[str, Any] | None:
-        if place.dry_run:
-            return None
-        chosen = replace(self.rows[row], learning_rate=self.best(row, place))
-        return {"settings": self._settings(row), **self.function(chosen, seed)}
-
-    def best(self, row: str, place: Place) -> float:
-        """Return the learning rate of a row.
-
-        Raises:
-            ValueError: some learning rates were not run.
-        """
-        lines = read_lines(place.results / f"{self.choice}.jsonl")
-        losses = {line["row"]: line["validation_loss"] for line in lines}
-        tried = {rate: losses.get(f"{row},{rate:g}") for rate in RATES}
-        if None in tried.values():
-            raise ValueError(f'{row} has no learning rate yet. Run python -m experiments.run {self.choice} "{row},*".')
-        return min(tried, key=lambda rate: tried[rate])
-
-
-CHOICES = {
-    f"{row},{rate:g}": replace(run, steps=300, learning_rate=rate) for row, run in ROWS.items() for rate in RATES
-}
+CHOICES = {f"{row},{rate}": replace(run.cell(rate), steps=300) for row, run in ROWS.items() for rate in RATES}
+CHOSEN: Mapping[str, Any] = {"choice": "positions-choice", "rates": RATES}
 LONG: Sequence[str] = ("rotary", "polar", "polar_word", "none")
 LONG_ROWS = {row: replace(ROWS[row], length=512, window=8192) for row in (f"text8,complex,{name}" for name in LONG)}
 GRIDS = (
     Functions("positions-choice", CHOICES, (0,), train_and_validate, settings),
-    ChosenDecoders("positions", ROWS, FINAL_SEEDS, train_and_test, settings, choice="positions-choice"),
-    ChosenDecoders("positions-512", LONG_ROWS, FINAL_SEEDS, train_and_test, settings, choice="positions-choice"),
+    ChosenRate("positions", ROWS, FINAL_SEEDS, train_and_test, settings, **CHOSEN),
+    ChosenRate("positions-512", LONG_ROWS, FINAL_SEEDS, train_and_test, settings, **CHOSEN),
 )

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,8 @@ import torch
 from benchmarks.reporting import add_line
 from experiments.diagnostics import Cell, Network, Task, batches, build, length_scores, run, settings
 from experiments.grid import Functions, Place
-from experiments.grids.long_range import ATTENTION, FIELDS, GRIDS, RATES, ROWS, ChosenRate
+from experiments.grids.long_range import ATTENTION, FIELDS, GRIDS, RATES, ROWS
+from experiments.grids.rates import ChosenRate
 from experiments.run import run_grid
 from experiments.tables import long_range
 
@@ -114,16 +116,19 @@ def test_every_row_has_every_rate_and_other_final_seeds() -> None:
 def test_the_best_rate_on_validation_is_trained(tmp_path: Path) -> None:
     row = SimpleNamespace(cell=lambda rate: replace(tiny(), learning_rate=rate))
     choice = Functions("tiny-choice", {}, (0,))
-    final = ChosenRate("tiny", {"a": row}, (1,), lambda cell, seed: {"rate": cell.learning_rate}, choice=choice.name)
+    options = {"choice": choice.name, "rates": RATES}
+    final = ChosenRate("tiny", {"a": row}, (1,), lambda cell, _: {"rate": cell.learning_rate}, settings, **options)
     for rate, loss in zip(RATES[:2], (1.5, 1.2), strict=True):
         add_line(tmp_path / "tiny-choice.jsonl", {"row": f"a,{rate}", "seed": 0, "validation": {"loss": loss}})
     refused("a has no learning rate yet", final.run, "a", 1, Place(tmp_path))
     add_line(tmp_path / "tiny-choice.jsonl", {"row": f"a,{RATES[2]}", "seed": 0, "validation": {"loss": 1.2}})
     run_grid(final, ["a"], [1], Place(tmp_path))
     found = final.run("a", 1, Place(tmp_path))
-    assert found == {"settings": settings(replace(tiny(), learning_rate=RATES[1])), "rate": RATES[1]}
+    wanted = settings(replace(tiny(), learning_rate=RATES[1]))
+    assert found == {"settings": json.loads(json.dumps(wanted)), "rate": RATES[1]}
     run_grid(final, ["a"], [1], Place(tmp_path))  # has a result with these settings
-    changed = ChosenRate("tiny", {"a": SimpleNamespace(cell=lambda rate: replace(tiny(4), learning_rate=rate))})
+    other = SimpleNamespace(cell=lambda rate: replace(tiny(4), learning_rate=rate))
+    changed = ChosenRate("tiny", {"a": other}, settings=settings)
     refused("a was measured with other settings", run_grid, changed, ["a"], [1], Place(tmp_path))
 
 

@@ -1,0 +1,53 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Rows with the learning rate that was best in another grid."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.reporting import read_lines
+
+from experiments.grid import Functions, Place
+
+__all__ = ["ChosenRate"]
+
+
+@dataclass(frozen=True)
+class ChosenRate(Functions):
+    """Rows trained with the learning rate of least validation loss in another grid; the first one wins a tie.
+
+    Rows have a method ``cell(learning_rate)``; ``settings`` of a cell contain ``learning_rate``.
+    """
+
+    choice: str = ""
+    rates: Sequence[float] = ()
+
+    def check(self, row: str, found: Mapping[str, Any]) -> None:
+        if found["settings"] != self._plain_settings(row, found["settings"]["learning_rate"]):
+            raise ValueError(f"{row} was measured with other settings. Remove its lines, or pass another --results.")
+
+    def run(self, row: str, seed: int, place: Place) -> dict[str, Any] | None:
+        if place.dry_run:
+            return None
+        rate = self.best(row, place)
+        return {"settings": self._plain_settings(row, rate), **self.function(self.rows[row].cell(rate), seed)}
+
+    def _plain_settings(self, row: str, rate: float) -> dict[str, Any]:
+        return json.loads(json.dumps(self.settings(self.rows[row].cell(rate))))
+
+    def best(self, row: str, place: Place) -> float:
+        """Return the best learning rate of a row.
+
+        Raises:
+            ValueError: some learning rates were not run.
+        """
+        path = place.results / f"{self.choice}.jsonl"
+        losses = {line["row"]: line["validation"]["loss"] for line in read_lines(path)}
+        tried = {rate: losses[f"{row},{rate}"] for rate in self.rates if f"{row},{rate}" in losses}
+        if len(tried) < len(self.rates):
+            raise ValueError(f'{row} has no learning rate yet. Run python -m experiments.run {self.choice} "{row},*".')
+        return min(tried, key=lambda rate: tried[rate])
