@@ -225,7 +225,7 @@ def _judged(
 
 def plot_ranges(found: Mapping[str, Runs], trained_length: int) -> Figure:
     """Plot the geometric mean over seeds of the perplexity by position, a band for one standard deviation."""
-    figure = new_figure(7.0, 3.5)
+    figure = new_figure(8.0, 3.6)
     axis = figure.subplots()
     for _, _, positions, scaled, runs in _curves(found):
         curves = [run["perplexity_by_range"][scaled] for run in runs]
@@ -233,14 +233,17 @@ def plot_ranges(found: Mapping[str, Runs], trained_length: int) -> Figure:
         losses = [[math.log(curve[str(end)]) for curve in curves] for end in ends]
         means = [statistics.mean(each) for each in losses]
         widths = [statistics.stdev(each) if len(each) > 1 else 0.0 for each in losses]
-        (line,) = axis.plot(ends, list(map(math.exp, means)), label=POSITIONS[positions] + SCALED[scaled])
+        label = (POSITIONS[positions] + SCALED[scaled]).removesuffix(" at inference")
+        (line,) = axis.plot(ends, list(map(math.exp, means)), label=label)
         low, high = ([math.exp(m + s * w) for m, w in zip(means, widths, strict=True)] for s in (-1, 1))
         axis.fill_between(ends, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     axis.axvline(trained_length, linestyle=":", color="grey", label="trained length")
     axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.set_yscale("log", base=2)
+    axis.yaxis.set_major_formatter("{x:g}")
     axis.set_xlabel("position (characters)")
-    axis.set_ylabel("perplexity")
+    axis.set_ylabel("perplexity per character")
     legend_beside(axis)
     return figure
 
