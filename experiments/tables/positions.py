@@ -91,10 +91,6 @@ def _curves(found: Mapping[str, Runs]) -> Iterator[tuple[str, str, str, str, Run
             yield data, network, positions, scaled, runs
 
 
-def _note(runs: Runs) -> str:
-    return f"Mean ± standard deviation over the seeds. {machine_line(runs[0]['environment'])}"
-
-
 def position_table(results: Path, data: str) -> str:
     """Tabulate every network on one data set that was run, by range of positions."""
     found = find_runs(results / "positions.jsonl", [row for row in ROWS if row.startswith(f"{data},")])
@@ -114,7 +110,8 @@ def position_table(results: Path, data: str) -> str:
     header = ["positions", "network", "seeds", "parameters", "learning rate", *_ranges(LENGTHS)]
     edge, chosen = edge_rows(results, data)
     edges = f"{edge} of {chosen} networks chose the smallest or the largest learning rate."
-    return f"{markdown_table(header, rows)}\n\n{_note(next(iter(found.values())))} {edges}"
+    machine = machine_line(next(iter(found.values()))[0]["environment"])
+    return f"{markdown_table(header, rows)}\n\n{_seeds(found)} {machine} {edges}"
 
 
 def edge_rows(results: Path, data: str) -> tuple[int, int]:
@@ -143,7 +140,7 @@ def short_table(results: Path) -> str:
 
 def _seeds(found: Mapping[str, Runs]) -> str:
     counts = sorted({len(runs) for runs in found.values()})
-    return f"Mean ± standard deviation over {' or '.join(map(str, counts))} seeds."
+    return "One seed." if counts == [1] else f"Mean ± standard deviation over {' or '.join(map(str, counts))} seeds."
 
 
 def heads_table(results: Path) -> str:
@@ -220,6 +217,8 @@ def _judged(
         return MISSING
     names = {len(verdicts): "reproduced", 0: "not reproduced"}
     judged = names.get(better, "in part")
+    if any(len(runs) < 2 for _, *both in pairs for runs in both):
+        judged = "cannot be told from one seed"
     return f"**{judged}**: better in {better} of {len(verdicts)}, on par in {on_par}"
 
 

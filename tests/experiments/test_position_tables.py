@@ -76,6 +76,9 @@ def test_claims_are_judged_against_the_standard_deviation(tmp_path: Path) -> Non
     assert lines[0].endswith("than RoPE | **not reproduced**: better in 0 of 1, on par in 1 | not measured yet |")
     assert "extrapolates better than RoPE | **reproduced**: better in 4 of 4, on par in 0 |" in lines[1]
     assert "with YaRN | **not reproduced**: better in 0 of 4, on par in 4 |" in lines[2]
+    write(tmp_path, "positions", "text8,complex,rotary", (2.0,), 2.0, yarn=0.5)
+    write(tmp_path, "positions", "text8,complex,polar", (1.0,), 0.1)
+    assert "| **cannot be told from one seed**: better in 1 of 1" in tables.claims_table(tmp_path)
     write(tmp_path, "positions", "wikitext-2,real,rotary", (6.0, 6.0), 1.0, yarn=1.0)
     write(tmp_path, "positions", "wikitext-2,real,polar", (5.0, 5.0), 1.0)
     assert "**in part**: better in 1 of 2, on par in 1" in tables.claims_table(tmp_path).splitlines()[2]
