@@ -5,8 +5,10 @@
     python -m experiments.run positions-choice   # every row with every learning rate, 300 steps, on validation
     python -m experiments.run positions          # the best of them, 800 steps, with three other seeds
     python -m experiments.run positions-512      # some rows trained on sequences of 512 tokens, read to 8,192
+    python -m experiments.tables.positions       # the picture of positions-512
+    python -m experiments.tables positions       # the tables
 
-The tables and the picture go to ``docs/concepts/positions.md``.
+The tables and the picture are in ``docs/concepts/positions.md`` and ``docs/positions.md``.
 """
 
 from __future__ import annotations
@@ -47,7 +49,20 @@ def _rows(data: str) -> dict[str, Decoder]:
     return {f"{data},{name}": Decoder(data, tuple(given.items()), 0.0, 800) for name, given in networks.items()}
 
 
-ROWS = {row: run for data in EQUAL for row, run in _rows(data).items()}
+# Other numbers of heads: D complex features per head, instead of 32 in the complex and 64 in the real networks.
+HEADS: Mapping[str, Mapping[str, Any]] = {
+    "complex,polar-16": {"num_attention_heads": 4},
+    "real,polar-16": {"number_field": "real", "num_attention_heads": 8},
+    "real,polar-32": {"number_field": "real", "num_attention_heads": 4},
+}
+
+
+def _head_rows(data: str) -> dict[str, Decoder]:
+    networks = {row: tuple({**heads, **DECODERS["polar"]}.items()) for row, heads in HEADS.items()}
+    return {f"{data},{row}": Decoder(data, options, 0.0, 800) for row, options in networks.items()}
+
+
+ROWS = {row: run for data in EQUAL for row, run in _rows(data).items()} | _head_rows("text8")
 
 
 CHOICES = {f"{row},{rate}": replace(run.cell(rate), steps=300) for row, run in ROWS.items() for rate in RATES}

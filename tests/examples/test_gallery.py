@@ -16,6 +16,7 @@ from complex_transformers import build_tokenizer
 from families import Case
 
 PICTURES = "gallery/make_pictures.py"
+POSITIONS = "gallery/draw_positions.py"
 
 
 @pytest.mark.full
@@ -44,3 +45,23 @@ def test_the_network_of_the_picture_looks_backwards() -> None:
     assert attention.target_tokens == [*attention.source_tokens[-2::-1], "</s>"]
     looked_at = [row.index(max(row)) for row in attention.word_weights[:7]]
     assert looked_at == [6, 5, 4, 3, 2, 1, 0]
+
+
+def test_pictures_of_positions_show_what_the_layers_compute(run: Callable[..., Any]) -> None:
+    paths = run(POSITIONS)
+    pictures = load_example(POSITIONS).FIGURES
+    assert [path.stem for path in paths] == list(pictures)
+    assert all(path.stat().st_size < 60_000 for path in paths)
+
+    def curves(name: str) -> list[np.ndarray]:
+        return [np.asarray(line.get_ydata()) for line in pictures[f"positions-{name}"]().axes[0].lines[1:]]
+
+    assert [curve[:40].argmax() for curve in curves("rotary")] == [0, 10, 20]  # content moves the peak
+    highest = curves("polar")
+    assert [curve[:40].argmax() for curve in highest] == [0, 0, 0]  # content scales the peak
+    assert np.allclose([curve[0] for curve in highest], [1.0, 0.6, 0.3])
+    assert [np.ptp(curve) > 1.0 for curve in curves("word")] == [False, False, True]
+    real, imaginary = curves("imaginary")
+    assert real[0] == pytest.approx(1.0)
+    assert imaginary[0] == pytest.approx(0.0)
+    assert imaginary[1000:].mean() > real[1000:].mean()
