@@ -102,7 +102,7 @@ def position_table(results: Path, data: str) -> str:
             NETWORKS[network],
             str(len(runs)),
             f"{runs[0]['parameters']:,}",
-            f"{runs[0]['learning_rate']:g}",
+            f"{runs[0]['settings']['learning_rate']:g}",
             *_cells(data, runs, scaled, LENGTHS),
         ]
         for _, network, positions, scaled, runs in _curves(found)
@@ -110,13 +110,13 @@ def position_table(results: Path, data: str) -> str:
     header = ["positions", "network", "seeds", "parameters", "learning rate", *_ranges(LENGTHS)]
     edge, chosen = edge_rows(results, data)
     edges = f"{edge} of {chosen} networks chose the smallest or the largest learning rate."
-    machine = machine_line(next(iter(found.values()))[0]["environment"])
+    machine = machine_line(next(iter(found.values()))[0]["machine"])
     return f"{markdown_table(header, rows)}\n\n{_seeds(found)} {machine} {edges}"
 
 
 def edge_rows(results: Path, data: str) -> tuple[int, int]:
     """Return how many rows have their best learning rate at an end of the range, and how many have tried all."""
-    losses = {line["row"]: line["validation_loss"] for line in read_lines(results / "positions-choice.jsonl")}
+    losses = {line["row"]: line["validation"]["loss"] for line in read_lines(results / "positions-choice.jsonl")}
     names = [[f"{row},{rate:g}" for rate in RATES] for row in ROWS if row.startswith(f"{data},")]
     tried = [[losses[name] for name in each] for each in names if losses.keys() >= set(each)]
     return sum(min(each) in (each[0], each[-1]) for each in tried), len(tried)

@@ -31,7 +31,13 @@ def write(results: Path, grid: str, row: str, values: tuple[float, ...], after: 
     for seed, bits in enumerate(values, start=1):
         curves = {name: curve_with(bits, bits + more, window, trained) for name, more in scaled.items()}
         curves = {"as trained": curve_with(bits, bits + after, window, trained), **curves}
-        line = {"row": row, "seed": seed, "parameters": 300_000, "learning_rate": 0.002, "environment": FACTS}
+        line = {
+            "row": row,
+            "seed": seed,
+            "parameters": 300_000,
+            "settings": {"learning_rate": 0.002},
+            "machine": FACTS,
+        }
         add_line(results / f"{grid}.jsonl", {**line, "perplexity_by_range": curves})
 
 
@@ -49,7 +55,7 @@ def test_tables_show_the_rows_that_exist(tmp_path: Path) -> None:
     write(tmp_path, "positions", "text8,real,polar-16", (2.0,), 1.0)
     write(tmp_path, "positions", "wikitext-2,complex,polar", (6.0, 6.0), 0.0)
     for rate, loss in zip(RATES, (4.0, 3.0, 2.0, 1.0), strict=True):
-        line = {"row": f"text8,complex,rotary,{rate:g}", "seed": 0, "validation_loss": loss}
+        line = {"row": f"text8,complex,rotary,{rate:g}", "seed": 0, "validation": {"loss": loss}}
         add_line(tmp_path / "positions-choice.jsonl", line)
     lines = tables.position_table(tmp_path, "text8").splitlines()
     assert lines[0].endswith("| learning rate | 129 to 256 (trained) | to 512 | to 1,024 | to 2,048 | to 4,096 |")
