@@ -66,7 +66,7 @@ CASES: dict[str, Case] = {
     "recurrent_lm": Case(recurrent_lm.case, 20),
     "translation": Case(translation.case, 7),
     "decoder": Case(decoder.case, 7),
-    "positions": Case(positions.case, 7),
+    "positions": Case(positions.case, 5),
     "transfo_xl": Case(transfo_xl.case, 10),
     "synconmt": Case(synconmt.case, 7),
     "speech": Case(speech.case, 5),

@@ -312,7 +312,8 @@ class HeadedAttention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Return context ``[B, T, H, D_v]`` and weights or None, with the scaling and dropout of the layer."""
         dropout = self.dropout if self.training else 0.0
-        if self.sigmoid is not None:
+        if self.normalization == "sigmoid":
+            assert self.sigmoid is not None  # such a layer has one
             kwargs["bias"] = self.sigmoid()
         function = self.attention_function or ATTENTION_FUNCTIONS[self.score, self.normalization]
         return function(self, query, key, value, attention_mask, scaling=self.scaling, dropout=dropout, **kwargs)
