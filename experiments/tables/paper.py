@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +17,7 @@ from scipy.stats import wilcoxon
 from experiments.grids.fair import FINAL_SEEDS
 from experiments.grids.paper import GCN_TABLE, TABLE2, TABLE4
 from experiments.paper.protocol import EMBEDDINGS, NETWORKS
-from experiments.tables.runs import MISSING, mean_std
+from experiments.tables.runs import MISSING, holm, mean_std
 
 __all__ = ["TABLES", "accuracy_table", "signed_rank", "whole_rows"]
 
@@ -177,13 +176,13 @@ def comparisons(groups: Groups, columns: Sequence[tuple[str, ...]]) -> str:
     """Count the significant tests of complex-order against the other embeddings, alone and with Holm's correction."""
     others = [embedding for embedding in EMBEDDINGS if embedding != "complex-order"]
     pairs = [(groups[*column, "complex-order"], groups[*column, other]) for column in columns for other in others]
-    tests = sorted(signed_rank(*pair) for pair in pairs)
+    tests = [signed_rank(*pair) for pair in pairs]
     alone = Counter(sign for p, sign in tests if p < LEVEL)
-    kept = itertools.takewhile(lambda one: one[1][0] < LEVEL / (len(tests) - one[0]), enumerate(tests))
-    holm = Counter(sign for _, (_, sign) in kept)
+    remains = holm([p for p, _ in tests], LEVEL)
+    kept = Counter(sign for (_, sign), remaining in zip(tests, remains, strict=True) if remaining)
     return (
         f"It is significantly better in {alone[1]} and worse in {alone[-1]} of {len(tests)} tests against another "
-        f"embedding, with Holm's correction in {holm[1]} and {holm[-1]}."
+        f"embedding, with Holm's correction in {kept[1]} and {kept[-1]}."
     )
 
 
