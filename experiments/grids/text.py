@@ -188,8 +188,10 @@ PARSERS = {
         "$DATA/syntax/zh_hk-all.conllu.gz --validation_split 0.1 --test_file $DATA/syntax/zh_gsd-test.conllu.gz"
     ),
 }
-# The paper's form, then cumulative changes; `-projected` is our best.
-PAPER_FORM = "--gate modulus --lm_readout modulus"
+# As printed (S 12, 15, 16): a recurrent layer without gates, and heads that are moduli.
+PRINTED = "--rnn_type rnn --lm_readout modulus"
+# A GRU whose gates and heads are moduli, then cumulative changes; `-projected` is our best.
+MODULI = "--gate modulus --lm_readout modulus"
 CONCAT = "--gate real_part --lm_readout concat"
 FED_BACK = "--relation_feedback mixed --own_relations 1"
 OWN_RELATIONS = f"{CONCAT} {FED_BACK}"
@@ -200,7 +202,8 @@ NARROW = "--hidden_size 178"  # a real network without relations and with as man
 SYNCONMT = Commands(
     "synconmt",
     {
-        "synconmt-b": f"--attention_type bahdanau {PAPER_FORM}",
+        "synconmt-b-printed": f"--attention_type bahdanau {PRINTED}",
+        "synconmt-b": f"--attention_type bahdanau {MODULI}",
         "synconmt-b-gates": "--attention_type bahdanau --gate real_part --lm_readout modulus",
         "synconmt-b-scaled": "--attention_type bahdanau --gate real_part --lm_readout scaled_modulus",
         "synconmt-b-concat": f"--attention_type bahdanau {CONCAT}",
@@ -210,7 +213,8 @@ SYNCONMT = Commands(
         "bahdanau": f"--attention_type bahdanau {TWIN_OF_WORDS}",
         "bahdanau-equal-parameters": f"--attention_type bahdanau {TWIN_OF_WORDS} {NARROW}",
         "bahdanau-relations": f"--attention_type bahdanau {TWIN}",
-        "synconmt-l": f"--attention_type luong {PAPER_FORM}",
+        "synconmt-l-printed": f"--attention_type luong {PRINTED}",
+        "synconmt-l": f"--attention_type luong {MODULI}",
         "synconmt-l-concat": f"--attention_type luong {CONCAT}",
         "synconmt-l-own-relations": f"--attention_type luong {OWN_RELATIONS}",
         "synconmt-l-alpha": f"--attention_type luong {OWN_RELATIONS} --alpha 0.9",

@@ -15,7 +15,7 @@ from benchmarks.reporting import markdown_table, read_lines
 from scipy.stats import binomtest
 
 from experiments.grids.thesis_memory import SENTENCE_ROWS, WORD_ROWS, WORD_TASKS
-from experiments.tables.runs import MISSING, mean_std
+from experiments.tables.runs import MISSING, holm, mean_std
 
 __all__ = ["TABLES", "mcnemar"]
 
@@ -120,6 +120,25 @@ def task_table(folder: str, results: Path) -> str:
     return markdown_table(header, rows) if rows else MISSING
 
 
+def significant_table(results: Path) -> str:
+    """List the tasks of both folders that remain significant with Holm's correction over all of them."""
+    tests = []
+    for folder in ("en-10k", "en"):
+        found = _find(results, "thesis-babi", f"{folder},")
+        for task in sorted(found.get("real", {}).keys() & found.get("complex", {}).keys()):
+            tests.append(
+                (folder, task, *mcnemar(*(_best(found[field][task])["wrong"] for field in ("real", "complex"))))
+            )
+    remains = holm([test[-1] for test in tests])
+    rows = [
+        [folder, str(task), "complex" if only_real > only_complex else "real", f"{p:.1e}"]
+        for (folder, task, only_real, only_complex, p), remaining in zip(tests, remains, strict=True)
+        if remaining
+    ]
+    table = markdown_table(["folder", "task", "better network", "p"], rows)
+    return f"{table}\n\nSignificant with Holm's correction over {len(tests)} tasks." if tests else MISSING
+
+
 def plateau(curve: Sequence[float], height: float = 0.1) -> int | None:
     """Return the first epoch whose validation accuracy exceeds the median of all earlier ones by ``height``.
 
@@ -155,6 +174,7 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
     "docs/thesis.md": {
         **{f"thesis-babi-{folder}": partial(summary_table, folder) for folder in ("en-10k", "en")},
         **{f"thesis-babi-tasks-{folder}": partial(task_table, folder) for folder in ("en-10k", "en")},
+        "thesis-babi-significant": significant_table,
         "thesis-babi-words": word_table,
     }
 }

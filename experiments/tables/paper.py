@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from scipy.stats import wilcoxon
 from experiments.grids.fair import FINAL_SEEDS
 from experiments.grids.paper import GCN_TABLE, TABLE2, TABLE4
 from experiments.paper.protocol import EMBEDDINGS, NETWORKS
-from experiments.tables.runs import MISSING, mean_std
+from experiments.tables.runs import MISSING, holm, mean_std
 
 __all__ = ["TABLES", "accuracy_table", "signed_rank", "whole_rows"]
 
@@ -168,7 +168,22 @@ def wins(results: Iterable[Result]) -> str:
     means = {key: statistics.mean(result["test_accuracy"] for result in cell) for key, cell in groups.items()}
     columns = {key[:2] for key in means if all((*key[:2], embedding) in means for embedding in EMBEDDINGS)}
     won = [column for column in columns if max(EMBEDDINGS, key=lambda e: means[(*column, e)]) == "complex-order"]
-    return f"complex-order has the largest mean in {len(won)} of {len(columns)} pairs of a network and a data set."
+    largest = f"complex-order has the largest mean in {len(won)} of {len(columns)} pairs of a network and a data set."
+    return f"{largest} {comparisons(groups, sorted(columns))}"
+
+
+def comparisons(groups: Groups, columns: Sequence[tuple[str, ...]]) -> str:
+    """Count the significant tests of complex-order against the other embeddings, alone and with Holm's correction."""
+    others = [embedding for embedding in EMBEDDINGS if embedding != "complex-order"]
+    pairs = [(groups[*column, "complex-order"], groups[*column, other]) for column in columns for other in others]
+    tests = [signed_rank(*pair) for pair in pairs]
+    alone = Counter(sign for p, sign in tests if p < LEVEL)
+    remains = holm([p for p, _ in tests], LEVEL)
+    kept = Counter(sign for (_, sign), remaining in zip(tests, remains, strict=True) if remaining)
+    return (
+        f"It is significantly better in {alone[1]} and worse in {alone[-1]} of {len(tests)} tests against another "
+        f"embedding, with Holm's correction in {kept[1]} and {kept[-1]}."
+    )
 
 
 def table7(results: Path) -> str:

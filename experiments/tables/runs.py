@@ -19,6 +19,7 @@ __all__ = [
     "each",
     "figures",
     "find_runs",
+    "holm",
     "mean_std",
     "parameters",
     "read_runs",
@@ -68,6 +69,14 @@ def mean_std(values: Iterable[float], digits: int, scale: float = 1.0) -> str:
     values = [scale * value for value in values]
     deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
     return f"{statistics.mean(values):.{digits}f}{deviation}"
+
+
+def holm(p_values: Sequence[float], level: float = 0.05) -> list[bool]:
+    """Return which tests remain significant with the correction of Holm (1979), in the order of ``p_values``."""
+    ranked = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    failed = [rank for rank, index in enumerate(ranked) if p_values[index] >= level / (len(p_values) - rank)]
+    kept = set(ranked[: min(failed, default=len(ranked))])
+    return [index in kept for index in range(len(p_values))]
 
 
 def figures(runs: Runs, place: str) -> list[Any]:

@@ -33,7 +33,8 @@ FIELDS = (("complex", ""), ("real", "-real"))
 TREC = ("complex_order", "complex_vanilla", "word", "learned_position", "sinusoidal_position")
 MULTI30K = ("complex_order", "complex_vanilla", "sinusoidal_position", "learned_position")
 SYNCONMT = {  # name of a run -> network, number field, inputs and outputs
-    "synconmt-b": ("SynCoNMT-B, as in the paper", "complex", "words, relations"),
+    "synconmt-b-printed": ("SynCoNMT-B, as printed: no gates, heads `modulus`", "complex", "words, relations"),
+    "synconmt-b": ("SynCoNMT-B, gates `modulus`, heads `modulus`", "complex", "words, relations"),
     "synconmt-b-gates": ("SynCoNMT-B, gates `real_part`", "complex", "words, relations"),
     "synconmt-b-scaled": ("SynCoNMT-B, gates `real_part`, heads `scaled_modulus`", "complex", "words, relations"),
     "synconmt-b-concat": ("SynCoNMT-B, gates `real_part`, heads `concat`", "complex", "words, relations"),
@@ -47,7 +48,8 @@ SYNCONMT = {  # name of a run -> network, number field, inputs and outputs
     "bahdanau": ("Bahdanau, equal stored width", "real", "words"),
     "bahdanau-equal-parameters": ("Bahdanau, equal parameters", "real", "words"),
     "bahdanau-relations": ("Bahdanau, own relations, alpha 0.9, equal stored width", "real", "words, relations"),
-    "synconmt-l": ("SynCoNMT-L, as in the paper", "complex", "words, relations"),
+    "synconmt-l-printed": ("SynCoNMT-L, as printed: no gates, heads `modulus`", "complex", "words, relations"),
+    "synconmt-l": ("SynCoNMT-L, gates `modulus`, heads `modulus`", "complex", "words, relations"),
     "synconmt-l-concat": ("SynCoNMT-L, gates `real_part`, heads `concat`", "complex", "words, relations"),
     "synconmt-l-own-relations": (
         "SynCoNMT-L, `real_part`, `concat`, own relations fed back",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.reporting import markdown_table, read_lines
+from scipy.stats import binomtest
 
 from complex_transformers.analysis import part_coupling
 from experiments.grids.thesis import DEPTHS, FAILING, FIELDS
@@ -90,23 +91,47 @@ def accuracy_table(grid: str, data: str, layout: str, depths: Sequence[int], res
     return markdown_table(header, rows) if rows else MISSING
 
 
+# Activations that train at every depth, by their names in the thesis.
+TRAINED = {key: name for key, name in ACTIVATIONS.items() if name in ("split_relu", "modulus")}
+
+
+def leads(found: Found, data: str, layout: str, activation: str) -> list[float]:
+    """Return the lead of the complex network in points of mean test accuracy, for each depth with both fields."""
+    pairs = [[found.get(f"{data}{layout},{activation},{k},{field}", ()) for field in FIELDS] for k in DEPTHS]
+    means = [[statistics.fmean(run["test"] for run in runs) for runs in pair] for pair in pairs if all(pair)]
+    return [100 * (ours - theirs) for theirs, ours in means]
+
+
 def ahead_table(results: Path) -> str:
     """Tabulate the smallest and largest lead of the complex network over the depths, for claim A-1."""
     grids = {"1": ("mlp", ",1"), "2": ("mlp", ",2"), "3": ("cnn", "")}  # layouts of thesis-mlp; convolutions have one
-    trained = {key: name for key, name in ACTIVATIONS.items() if name in ("split_relu", "modulus")}
     rows = []
-    for (experiment, (grid, layout)), (key, name) in itertools.product(grids.items(), trained.items()):
+    for (experiment, (grid, layout)), (key, name) in itertools.product(grids.items(), TRAINED.items()):
         found = _runs(results, grid)
         cells = []
         for data in _DATA:
-            pairs = [[found.get(f"{data}{layout},{key},{k},{field}", ()) for field in FIELDS] for k in DEPTHS]
-            means = [[statistics.fmean(run["test"] for run in runs) for runs in pair] for pair in pairs if all(pair)]
-            points = sorted(100 * (ours - theirs) for theirs, ours in means)
+            points = sorted(leads(found, data, layout, key))
             ends = dict.fromkeys(f"{one:+.1f}" for one in (points[:1] + points[-1:]))
             cells.append(" to ".join(ends))
         if any(cells):
             rows.append([experiment, f"`{name}`", *cells])
     header = ["experiment", "activation", "MNIST", "R52", "CIFAR-10 (cut)"]
+    return markdown_table(header, rows) if rows else MISSING
+
+
+def sign_test_table(results: Path) -> str:
+    """Count the rows of experiments 1 and 2 where the real network is better, with a sign test, for claim A-1."""
+    found = _runs(results, "mlp")
+    groups = {"MNIST": ("mnist",), "R52": ("r52",), "CIFAR-10 (cut)": ("cifar10-cut",)}
+    groups["R52 and CIFAR-10 (cut)"] = ("r52", "cifar10-cut")
+    rows = []
+    for name, sets in groups.items():
+        keys = itertools.product(sets, (",1", ",2"), TRAINED)
+        points = [lead for key in keys for lead in leads(found, *key)]
+        if points:
+            real = sum(lead < 0 for lead in points)
+            rows.append([name, str(real), str(len(points)), f"{binomtest(real, len(points)).pvalue:.3f}"])
+    header = ["data", "rows where the real network is better", "rows", "p"]
     return markdown_table(header, rows) if rows else MISSING
 
 
@@ -340,6 +365,7 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
             for data in ("mnist", "cifar10-cut")
         },
         "thesis-ahead": ahead_table,
+        "thesis-sign-test": sign_test_table,
         "thesis-cnn-norm": batch_norm_table,
         "thesis-cnn-recipes": recipe_table,
         "thesis-failures": failures_table,

@@ -12,6 +12,7 @@ from experiments.tables import (
     babi as tables,
 )
 from experiments.tables.babi import mcnemar, plateau
+from experiments.tables.runs import holm
 from experiments.thesis import babi
 from experiments.thesis.babi import BabiCell, Stories, hexadecimal, run
 
@@ -84,6 +85,12 @@ def test_the_restart_of_least_training_loss_counts(tmp_path):
     assert lines[3] == "| `complex` | 2 | 1 | 25.0 | 25.0 | 1 | 0.50 | 0.50 / 0.25 / 0.12 | 1,000 | 2 s |"
     (row,) = tables.task_table("en", tmp_path).splitlines()[2:]
     assert row == "| 1 | 10.0 | 0.0 | 5.5 ± 6.4 | 0.0 | 3 / 0 | 0.250 |"
+
+
+def test_tests_that_remain_with_the_correction_of_holm():
+    assert holm([0.2, 0.012, 0.03, 0.01]) == [False, True, False, True]  # levels 0.0125, 0.0167, 0.025, 0.05
+    assert holm([0.02, 0.02]) == [True, True]
+    assert holm([0.03, 0.03]) == [False, False]
 
 
 def test_the_digits_of_the_thesis():

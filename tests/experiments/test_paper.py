@@ -139,7 +139,9 @@ def test_page_shows_means_marks_and_what_is_missing():
     assert "[82.5]" in order
     assert "**" in next(line for line in table.splitlines() if line.startswith("| CNN, PE"))
     assert "not measured" in next(line for line in table.splitlines() if line.startswith("| LSTM, none"))
-    assert "0 of 1" in render.wins(results)
+    assert "0 of 1" in (counts := render.wins(results))
+    assert "better in 2 and worse in 1 of 4 tests" in counts
+    assert counts.endswith("Holm's correction in 2 and 1.")
 
 
 def test_a_text_in_two_parts_is_found():

@@ -187,6 +187,8 @@ def test_how_far_the_complex_network_is_ahead(tmp_path):
     write(tmp_path, "cnn", "cifar10-cut,relu,2,complex", 0, test=0.48)
     rows = TABLES["docs/thesis.md"]["thesis-ahead"](tmp_path).splitlines()[2:]
     assert rows == ["| 2 | `modulus` |  | -5.0 to +3.0 |  |", "| 3 | `split_relu` |  |  | -2.0 |"]
+    signs = TABLES["docs/thesis.md"]["thesis-sign-test"](tmp_path).splitlines()[2:]
+    assert signs == ["| R52 | 1 | 3 | 1.000 |", "| R52 and CIFAR-10 (cut) | 1 | 3 | 1.000 |"]
 
 
 def test_tables(tmp_path):

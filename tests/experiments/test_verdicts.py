@@ -4,8 +4,12 @@
 
 from __future__ import annotations
 
+import statistics
+
 import pytest
+from benchmarks.reporting import RESULTS, ROOT
 from experiments.tables.choose import COMPLEX, EQUAL, WIDTH
+from experiments.tables.runs import find_runs
 from experiments.tables.verdicts import Pair, best_on_validation, mean_over_sets, verdict
 
 
@@ -35,3 +39,12 @@ def test_rows_are_chosen_on_validation_and_averaged_seed_by_seed():
     assert best_on_validation(runs, lambda found: [run["validation"] for run in found], True) == runs[0]
     sets = [{COMPLEX: [1.0, 2.0], EQUAL: [1.0, 1.0]}, {COMPLEX: [3.0, 6.0]}]
     assert mean_over_sets(sets) == {COMPLEX: [2.0, 4.0]}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/choose.md"])
+def test_prose_has_the_figures_of_the_networks_with_relations(page):
+    text = (ROOT / page).read_text(encoding="utf-8").partition("<!-- verdicts:end -->")
+    rows = ("synconmt-l-projected", "luong-relations", "synconmt-b-projected", "bahdanau-relations")
+    found = find_runs(RESULTS / "synconmt.jsonl", rows)
+    means = {row: statistics.fmean(run["test"]["bleu"] for run in found[row]) for row in rows}
+    assert {row for row, mean in means.items() if f"{mean:.1f}" in (text[2] or text[0])} == {*rows}

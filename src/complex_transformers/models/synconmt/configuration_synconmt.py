@@ -32,10 +32,11 @@ class SynCoNMTConfig(ComplexConfig):
         hidden_size: stored width of the embeddings, of the encoder states (both directions together) and of the
             decoder states.
         encoder_layers, decoder_layers: numbers of recurrent layers; ``num_hidden_layers`` is an alias of the first.
-        rnn_type: ``gru``, ``lstm`` or ``rnn``, for encoder and decoder.
+        rnn_type: ``gru`` (default), ``lstm`` or ``rnn``, for encoder and decoder. Equation S 12 is ``rnn``; the paper
+            does not name the cell of its experiments.
         bidirectional: run the encoder in both directions, with half the width each.
-        gate: ``projected`` (default) or another of ``nn.GATES``, see ``nn.ComplexRNN``; ``modulus`` in the paper,
-            ``split`` for the real field and ``rnn``.
+        gate: ``projected`` (default) or another of ``nn.GATES``, see ``nn.ComplexRNN``; ``split`` for the real field
+            and ``rnn``.
         state_activation: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS``.
         attention_type: ``bahdanau``, global additive attention that feeds the first decoder layer, or ``luong``, local
             attention around a predicted position, concatenated to the states of the last decoder layer.
