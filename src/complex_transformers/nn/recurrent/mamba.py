@@ -40,6 +40,22 @@ def check_mamba_sizes(hidden_size: int, expand: int, head_dim: int, n_groups: in
     return heads
 
 
+def num_angles(state_size: int, rope_fraction: float, number_field: str) -> int:
+    """Return how many complex features of a state rotate, at least one; none in the real field."""
+    return max(1, int(rope_fraction * state_size) // 2) if number_field == "complex" else 0
+
+
+def state_shapes(heads: int, angles: int, head_dim: int, state_size: int, rank: int) -> dict[str, tuple[int, ...]]:
+    """Return the shape of every state of one sequence by name: angle, state, last key and last value."""
+    shapes = {
+        "angle": (heads, angles),
+        "ssm": (heads, head_dim, state_size),
+        "key": (heads, rank, state_size),
+        "value": (heads, head_dim),
+    }
+    return {name: shape for name, shape in shapes.items() if angles or name != "angle"}
+
+
 class Steps(NamedTuple):
     """What a layer projects from its input, in chunks; see ``state_space``."""
 
@@ -50,6 +66,18 @@ class Steps(NamedTuple):
     before: Tensor
     own: Tensor
     angle: Tensor
+
+
+class GroupedRMSNorm(nn.RMSNorm):
+    """RMS norm of the last axis of ``[..., groups, size / groups]`` in the dtype of its input, with ``size`` gains."""
+
+    def __init__(self, size: int, groups: int = 1, eps: float = 1e-5) -> None:
+        super().__init__(size, eps=eps)
+        self.groups = groups
+
+    def forward(self, x: Tensor) -> Tensor:
+        gain = self.weight.view(self.groups, -1).to(x.dtype)
+        return F.rms_norm(x, x.shape[-1:], eps=self.eps) * gain
 
 
 class Mamba3Mixer(FullPrecision):
@@ -119,7 +147,8 @@ class Mamba3Mixer(FullPrecision):
         self.time_step_range = (time_step_min, time_step_max, time_step_floor)
         self.A_floor = A_floor
         self.number_field = number_field
-        self.num_angles = max(1, int(rope_fraction * state_size) // 2) if number_field == "complex" else 0
+        self.num_angles = num_angles(state_size, rope_fraction, number_field)
+        self.state_shapes = state_shapes(self.num_heads, self.num_angles, head_dim, state_size, mimo_rank)
         inner, shared = self.num_heads * head_dim, mimo_rank * n_groups * state_size
         # z, x, B, C, dt, a, lambda, angle
         self.split_sizes = (inner, inner, shared, shared, *3 * (self.num_heads,), self.num_angles)
@@ -127,13 +156,13 @@ class Mamba3Mixer(FullPrecision):
         self.dt_bias = nn.Parameter(torch.empty(self.num_heads, dtype=self.full_precision_dtype()))
         self.B_bias = nn.Parameter(torch.empty(self.num_heads, mimo_rank, state_size))
         self.C_bias = nn.Parameter(torch.empty(self.num_heads, mimo_rank, state_size))
-        self.B_norm = nn.RMSNorm(state_size, eps=eps)
-        self.C_norm = nn.RMSNorm(state_size, eps=eps)
+        self.B_norm = GroupedRMSNorm(state_size, eps=eps)
+        self.C_norm = GroupedRMSNorm(state_size, eps=eps)
         self.D = nn.Parameter(torch.empty(self.num_heads))
         for name in ("mimo_x", "mimo_z", "mimo_o"):
             ranks = nn.Parameter(torch.empty(self.num_heads, mimo_rank, head_dim)) if mimo_rank > 1 else None
             self.register_parameter(name, ranks)
-        self.norm = nn.RMSNorm(inner, eps=eps) if is_outproj_norm else None
+        self.norm = GroupedRMSNorm(inner, self.num_heads, eps) if is_outproj_norm else None
         self.out_proj = RealLinear(inner, hidden_size, bias=False)
         self.reset_parameters()
 
@@ -148,17 +177,6 @@ class Mamba3Mixer(FullPrecision):
         for parameter, start in ((self.mimo_x, self.mimo_rank), (self.mimo_z, 1), (self.mimo_o, self.mimo_rank)):
             if parameter is not None:
                 torch.nn.init.constant_(parameter, 1.0 / start)
-
-    @property
-    def state_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shape of every state of one sequence by name: angle, state, last key and last value."""
-        shapes = {
-            "angle": (self.num_heads, self.num_angles),
-            "ssm": (self.num_heads, self.head_dim, self.state_size),
-            "key": (self.num_heads, self.mimo_rank, self.state_size),
-            "value": (self.num_heads, self.head_dim),
-        }
-        return {name: shape for name, shape in shapes.items() if 0 not in shape}
 
     @property
     def state_sizes(self) -> dict[str, int]:
@@ -243,12 +261,11 @@ class Mamba3Mixer(FullPrecision):
         value = _by_rank(x.unflatten(-1, (self.num_heads, -1)).permute(0, 3, 1, 2, 4), self.mimo_x)
         return Steps(query, key, value, -_by_head(damping) * step, before, own, last_angle)
 
-    def _biased(self, norm: nn.RMSNorm, x: Tensor, bias: Tensor) -> Tensor:
+    def _biased(self, norm: nn.Module, x: Tensor, bias: Tensor) -> Tensor:
         """Return B or C of every head, ``[B, H, n, c, R, N]``, of ``[B, n, c, R groups N]``."""
-        vectors = x.unflatten(-1, (self.mimo_rank, self.n_groups, -1))
-        normed = F.rms_norm(vectors, norm.normalized_shape, norm.weight.to(x.dtype), norm.eps)
+        normed = norm(x.unflatten(-1, (self.mimo_rank, self.n_groups, -1))).permute(0, 4, 1, 2, 3, 5)
         grouped = bias.unflatten(0, (self.n_groups, -1))[:, :, None, None]
-        return (normed.permute(0, 4, 1, 2, 3, 5).unsqueeze(2) + grouped).flatten(1, 2)
+        return (normed.unsqueeze(2) + grouped).flatten(1, 2)
 
     def _recurrence(self, steps: Steps, first: dict[str, Tensor], sequence: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return y ``[B, H, n, c, R, P]`` and the last state ``[B, H, P, N]``."""
@@ -265,7 +282,7 @@ class Mamba3Mixer(FullPrecision):
         """Return norm(y) silu(z) with the ranks added up, ``[B, n c, H P]``."""
         y = y.permute(0, 2, 3, 4, 1, 5).flatten(1, 2)
         if self.norm is not None:
-            y = F.rms_norm(y, (self.head_dim,), eps=self.norm.eps) * self.norm.weight.view(self.num_heads, -1)
+            y = self.norm(y)
         gate = z.flatten(1, 2).unflatten(-1, (self.num_heads, -1)).unsqueeze(2)
         if self.mimo_z is None:
             return (y * F.silu(gate)).flatten(2)
