@@ -50,7 +50,7 @@ class ComplexMambaConfig(TextConfig):
     Example:
         >>> from complex_transformers import ComplexMambaConfig
         >>> config = ComplexMambaConfig(hidden_size=256, state_size=64)
-        >>> config.num_heads, config.state_sizes[0]["ssm"]
+        >>> config.mixer_heads, config.state_sizes[0]["ssm"]
         (8, 32768)
     """
 
@@ -93,7 +93,7 @@ class ComplexMambaConfig(TextConfig):
         return "concat" if name == "readout" else super().default_of(name)
 
     @property
-    def num_heads(self) -> int:
+    def mixer_heads(self) -> int:
         """Number of heads of a mixer."""
         return self.expand * self.hidden_size // self.head_dim
 
@@ -106,7 +106,7 @@ class ComplexMambaConfig(TextConfig):
     def state_sizes(self) -> list[dict[str, int]]:
         """Name and number of elements of the states of each layer."""
         angles = num_angles(self.state_size, self.rope_fraction, self.number_field)
-        shapes = state_shapes(self.num_heads, angles, self.head_dim, self.state_size, self.mimo_rank)
+        shapes = state_shapes(self.mixer_heads, angles, self.head_dim, self.state_size, self.mimo_rank)
         return [{name: math.prod(shape) for name, shape in shapes.items()} for _ in range(self.num_hidden_layers)]
 
     def validate_sizes(self) -> None:

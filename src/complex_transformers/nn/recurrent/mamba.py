@@ -215,10 +215,10 @@ class Mamba3Mixer(FullPrecision):
         """Return the initial states by name, in their own shapes and in float32 or better."""
         if states is None:
             zeros = CF.wide(x.new_zeros(()))
-            return {name: zeros.new_zeros(len(x), *shape) for name, shape in self.state_shapes.items()}
+            return {name: zeros.new_zeros(x.shape[0], *shape) for name, shape in self.state_shapes.items()}
         found = dict(zip(self.state_sizes, states, strict=True))
         for name, size in self.state_sizes.items():
-            check_shape(name, found[name], (len(x), size), " for the states of this layer and batch")
+            check_shape(name, found[name], (x.shape[0], size), " for the states of this layer and batch")
         return {name: CF.wide(found[name]).unflatten(1, shape) for name, shape in self.state_shapes.items()}
 
     def _mix(
@@ -233,14 +233,17 @@ class Mamba3Mixer(FullPrecision):
             sequence = None if starts is None else starts.flatten(1).cumsum(1).view_as(starts)
             steps = self._steps(pieces, first, _valid(z, length, count), starts)
             y, state = self._recurrence(steps, first, sequence)
-            out = self._gated(y + self.D[:, None, None, None, None] * steps.value, z)[:, :length]
+            out = self._gated(y + self.D[:, None, None, None, None] * steps.value, z)
+            # In an exported graph a slice of unknown length would make strides depend on it.
+            out = out.index_select(1, torch.arange(length, device=x.device)) if is_exporting() else out[:, :length]
             last = self._last_states(steps, state, pieces[0], first, length if count is None else count)
         return self.out_proj(CF.narrow(out, projected.dtype)), last
 
     def _chunked(self, x: Tensor) -> Tensor:
         """Split ``[B, T, C]`` into chunks ``[B, n, c, C]``, with zeros after the last step."""
         length = x.shape[1]
-        size = self.chunk_size if is_exporting() else min(self.chunk_size, length)
+        # In a compiled graph a minimum would be a symbol.
+        size = self.chunk_size if torch.compiler.is_compiling() and length != 1 else min(self.chunk_size, length)
         return F.pad(x, (0, 0, 0, -length % size)).unflatten(1, (-1, size))
 
     def _steps(self, pieces: list[Tensor], first: dict[str, Tensor], valid: Tensor, starts: Tensor | None) -> Steps:
@@ -328,6 +331,6 @@ def _by_rank(value: Tensor, scale: Tensor | None) -> Tensor:
 def _step_before(steps: Tensor, count: Tensor | int, first: Tensor) -> Tensor:
     """Return the last of the first ``count`` steps ``[B, H, T, ...]``, or ``first [B, H, ...]`` if there is none."""
     if isinstance(count, Tensor):
-        found = steps[torch.arange(len(steps), device=steps.device), :, (count - 1).clamp(min=0)]
+        found = steps[torch.arange(steps.shape[0], device=steps.device), :, (count - 1).clamp(min=0)]
         return torch.where((count > 0).view(-1, *(1,) * (first.dim() - 1)), found, first)
     return steps[:, :, count - 1]
