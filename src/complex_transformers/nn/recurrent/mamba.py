@@ -120,6 +120,9 @@ class Mamba3Mixer(FullPrecision):
 
     full_precision: ClassVar[tuple[str, ...]] = ("dt_bias",)
     no_weight_decay = ("dt_bias", "D", "B_bias", "C_bias")
+    mimo_x: nn.Parameter | None
+    mimo_z: nn.Parameter | None
+    mimo_o: nn.Parameter | None
 
     def __init__(
         self,
@@ -174,9 +177,9 @@ class Mamba3Mixer(FullPrecision):
         fill_(self.dt_bias, step + torch.log(-torch.expm1(-step)))
         for parameter in (self.B_bias, self.C_bias, self.D):
             torch.nn.init.ones_(parameter)
-        for parameter, start in ((self.mimo_x, self.mimo_rank), (self.mimo_z, 1), (self.mimo_o, self.mimo_rank)):
-            if parameter is not None:
-                torch.nn.init.constant_(parameter, 1.0 / start)
+        for ranks, start in ((self.mimo_x, self.mimo_rank), (self.mimo_z, 1), (self.mimo_o, self.mimo_rank)):
+            if ranks is not None:
+                torch.nn.init.constant_(ranks, 1.0 / start)
 
     @property
     def state_sizes(self) -> dict[str, int]:
@@ -277,8 +280,8 @@ class Mamba3Mixer(FullPrecision):
         query, key, value, log_decay, weight, own, _ = steps
         if log_decay.shape[2:] != (1, 1) or sequence is not None or is_exporting():
             return state_space(query, key, value, log_decay, weight, own, carry, sequence)
-        one = (tensor[:, :, 0, 0] for tensor in (query, key, value, log_decay, own))
-        y, state = state_space_step(*one, carry)
+        query, key, value, log_decay, own = (x[:, :, 0, 0] for x in (query, key, value, log_decay, own))
+        y, state = state_space_step(query, key, value, log_decay, own, carry)
         return y[:, :, None, None], state
 
     def _gated(self, y: Tensor, z: Tensor) -> Tensor:
@@ -287,7 +290,7 @@ class Mamba3Mixer(FullPrecision):
         if self.norm is not None:
             y = self.norm(y)
         gate = z.flatten(1, 2).unflatten(-1, (self.num_heads, -1)).unsqueeze(2)
-        if self.mimo_z is None:
+        if self.mimo_z is None or self.mimo_o is None:
             return (y * F.silu(gate)).flatten(2)
         gated = y * F.silu(gate * self.mimo_z.transpose(0, 1))
         return (gated * self.mimo_o.transpose(0, 1)).sum(2).flatten(2)
