@@ -205,6 +205,22 @@ FAMILIES = {
             "real amplitudes": head(CLASSIFIER, REAL, AMPLITUDES, qk_norm=True, sub_norms=True),
         },
     ),
+    "complex_mamba": Family(
+        {
+            **{**TEXT, "num_hidden_layers": 2, "num_labels": 3, "hidden_dropout_prob": 0.1},
+            **{"state_size": 8, "head_dim": 8, "chunk_size": 4, "intermediate_size": 24},
+        },
+        {
+            "complex": head("ForCausalLM"),
+            "real": head("ForCausalLM", REAL, tie_word_embeddings=True, n_groups=2),
+            "mimo": head(CLASSIFIER, mimo_rank=2, rope_fraction=1.0, is_outproj_norm=True),
+        },
+        {
+            "mixers": head("ForCausalLM", intermediate_size=None, tie_word_embeddings=True),
+            "real mimo": head("ForCausalLM", REAL, mimo_rank=2),
+            "model": head("Model", n_groups=4, is_outproj_norm=True),
+        },
+    ),
     "complex_recurrent_lm": Family(
         {**TEXT, "num_hidden_layers": 2, "recurrent_size": 12, "hidden_dropout_prob": 0.3},
         {

@@ -33,7 +33,7 @@ def test_auto_classes_build_our_classes():
     import transformers
 
     register_all()  # once more does no harm
-    sizes = {"vocab_size": 9, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
+    sizes = {"vocab_size": 9, "hidden_size": 8, "num_attention_heads": 2, "head_dim": 4, "intermediate_size": 8}
     own = {"spectral_transformer": {"decoder": {**sizes, "decoder_start_token_id": 1}}}
     heads = {"ComplexMLPForSequenceClassification": {"bag_of_words": "binary"}}
     for model_type, classes in model_families().items():

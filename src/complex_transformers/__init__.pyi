@@ -83,6 +83,14 @@ from .models.complex_llama.modeling_complex_llama import (
     ComplexLlamaForTokenClassification as ComplexLlamaForTokenClassification,
     ComplexLlamaModel as ComplexLlamaModel,
 )
+from .models.complex_mamba.configuration_complex_mamba import (
+    ComplexMambaConfig as ComplexMambaConfig,
+)
+from .models.complex_mamba.modeling_complex_mamba import (
+    ComplexMambaForCausalLM as ComplexMambaForCausalLM,
+    ComplexMambaForSequenceClassification as ComplexMambaForSequenceClassification,
+    ComplexMambaModel as ComplexMambaModel,
+)
 from .models.complex_memory_network.configuration_complex_memory_network import (
     ComplexMemoryNetworkConfig as ComplexMemoryNetworkConfig,
 )

@@ -67,6 +67,20 @@ class _RecurrentLM(_CausalLM):
     sizes = {**_CausalLM.sizes, "recurrent_size": 32, "initializer_range": 1.0}
 
 
+class _Mamba(_CausalLM):
+    config_class = ct.ComplexMambaConfig
+    all_model_classes = (ct.ComplexMambaModel, ct.ComplexMambaForCausalLM, ct.ComplexMambaForSequenceClassification)
+    has_attentions = False
+    common_properties = ("hidden_size", "num_hidden_layers")
+    sizes = {
+        **_CausalLM.sizes,
+        "state_size": 16,
+        "chunk_size": 4,
+        "intermediate_size": 64,
+        "initializer_range": 1.0,
+    }
+
+
 class _TransfoXL(_CausalLM):
     config_class = ct.ComplexTransfoXLConfig
     all_model_classes = (ct.ComplexTransfoXLModel, ct.ComplexTransfoXLForCausalLM)
@@ -88,6 +102,7 @@ class _Seq2Seq(WritingConformance):
 
 BASES = {
     "complex_llama": _Llama,
+    "complex_mamba": _Mamba,
     "complex_order": _Order,
     "complex_recurrent_lm": _RecurrentLM,
     "complex_seq2seq": _Seq2Seq,
@@ -138,6 +153,10 @@ CHANGES = {
             "embedding_multiplier": 4.0,
         },
         "PhaseCoherent": PHASE_COHERENT,
+    },
+    "complex_mamba": {
+        "": {"head_dim": 8},  # the suite makes configurations of these changes alone, too
+        "RealMimo": {**REAL, "head_dim": 8, "mimo_rank": 2, "tie_word_embeddings": True, "is_outproj_norm": True},
     },
     "complex_order": {
         "": {},

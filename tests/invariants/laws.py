@@ -38,7 +38,7 @@ BATCH_NORMS = (
     *("complex_mlp: spectrum", "complex_mlp: real spectrum"),
     *(f"complex_convnet: {name}" for name in ("real", "residual", "spectrum", "real residual")),
 )
-DECODERS = ("complex_llama", "complex_transfo_xl")
+DECODERS = ("complex_llama", "complex_mamba", "complex_transfo_xl")
 READS_TO_CLASSIFY = tuple(str(case) for case in CASES if case.family in DECODERS and case.head[0] != "ForCausalLM")
 SAYS_NOTHING_OF_TOKENS = tuple(
     str(case) for case in CASES if case.family in DECODERS and case.head[0] in ("Model", "ForSequenceClassification")
@@ -76,10 +76,16 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
         ),
         ("complex_llama: words turn", "complex_llama: real polar words"),
     ): "every word turns at its own speed: embeddings name no words, and are refused",
+    (("the_real_twin_has_the_widths_and_no_imaginary_part",), ("complex_mamba",)): (
+        "its layers are real in both fields, and the twin lacks the projection to angles"
+    ),
     (("a_common_phase_passes_through",), ("synconmt",)): "each part of a state has attention weights of its own",
     (
         ("eager_equals_sdpa",),
-        (*CLASSIFIERS, *IMAGE_NETWORKS, *READS_STORIES, "complex_transfo_xl", "complex_recurrent_lm", "synconmt"),
+        (
+            *(*CLASSIFIERS, *IMAGE_NETWORKS, *READS_STORIES, "complex_mamba", "complex_transfo_xl"),
+            *("complex_recurrent_lm", "synconmt"),
+        ),
     ): ("has no attention, or one that sdpa cannot compute, and refuses the name"),
     (("checkpointing_gives_the_same_gradients",), WITHOUT_STACK): (
         "there is no stack of layers to compute again, and checkpointing is refused"
@@ -89,6 +95,7 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
         ("positions_are_counted_where_none_are_given",),
         (
             *("complex_llama", "complex_seq2seq", "complex_transfo_xl", "complex_recurrent_lm", "synconmt"),
+            "complex_mamba",
             "spectral_transformer",
         ),
     ): "positions of a decoder count from 0, or it carries a state and counts by itself; frames are in order",
@@ -210,7 +217,7 @@ def ties(model: PreTrainedModel) -> set[frozenset[str]]:
 
 
 LOW = (torch.bfloat16, torch.float16)
-ANGLES = ("frequency", "phase", "damping", "log_modulus", "score_bias")
+ANGLES = ("frequency", "phase", "damping", "log_modulus", "score_bias", "dt_bias")
 STATISTICS = ("running_mean", "running_var")
 
 

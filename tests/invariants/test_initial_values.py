@@ -94,6 +94,8 @@ def check(model, config):
             check_table(model, module, name, leaf, value)
         elif leaf == "score_bias":  # of sigmoid weights: -log N
             assert value.item() == pytest.approx(-math.log(config.max_position_embeddings))
+        elif type(module).__name__ == "Mamba3Mixer":
+            check_mixer(module, leaf, value)
         elif "bias" in leaf or type(module).__name__ == "PolarHeads":
             assert not value.any(), name
         elif type(module).__name__ == "_WhiteningGain":  # I / sqrt(2)
@@ -130,6 +132,18 @@ def check(model, config):
             variance = variance_of(config.weight_init, *value.shape, parts, (own or config).initializer_range)
             variance /= 2 if isinstance(parent, WidelyLinear) else 1  # U and V have half each
             assert_drawn(value, variance / parts, name)
+
+
+def check_mixer(module, leaf, value):
+    """Time steps log-uniform in [0.001, 0.1]; ranks that add up to one input and output; all else 1."""
+    if leaf == "dt_bias":
+        steps = torch.nn.functional.softplus(value)
+        assert steps.min() > 0.00099
+        assert steps.max() < 0.101
+        assert steps.log().mean().item() == pytest.approx(math.log(0.01), abs=6.0 / math.sqrt(len(value)))
+    else:
+        start = 1.0 / module.mimo_rank if leaf in ("mimo_x", "mimo_o") else 1.0
+        assert torch.equal(value, torch.full_like(value, start)), leaf
 
 
 def check_recurrence(module, leaf, value):

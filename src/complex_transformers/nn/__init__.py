@@ -36,6 +36,7 @@ from .real_embedding import *
 from .recurrent.diagonal import *
 from .recurrent.gates import *
 from .recurrent.layers import *
+from .recurrent.mamba import *
 from .recurrent.real_layers import *
 from .short_time import *
 from .spectral import *

@@ -143,7 +143,7 @@ class ComplexConfig(PreTrainedConfig):
         for name in (*self.positive_sizes, *self.even_sizes):
             check_positive_field(self, name)
         for name in self.even_sizes:
-            if (size := getattr(self, name)) % 2:
+            if (size := getattr(self, name) or 0) % 2:
                 raise ValueError(f"{name} must be even ([real | imag] halves), got {size}. Use {size + 1}.")
 
     def validate_token_ids(self) -> None:

@@ -16,7 +16,7 @@ from transformers.utils.output_capturing import capture_outputs
 from ...nn import DiagonalRecurrence, LinearRecurrentBlock, RealWordEmbedding, ZTransform, dft, number_field
 from ...nn.embedding import TableEmbedding
 from ...nn.transforms import sequence_dft
-from ..base.caches.recurrent import RecurrentCache, stored_sizes
+from ..base.caches.recurrent import RecurrentCache, check_states
 from ..base.inputs import check_mask, check_text_inputs, padding_mask, without_padding
 from ..base.language_modeling import CausalLanguageModel
 from ..base.positions import check_stream_positions, packed_positions, periodic, token_positions
@@ -172,7 +172,7 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
         batch, length = tokens.shape
         if use_cache and cache is None:
             cache = RecurrentCache(self.config)
-        self.check_cache(cache, batch)
+        check_states(cache, self.config, batch)
         past_length = 0 if cache is None else cache.get_seq_length()
         layout = "[batch, cached and new tokens]"
         check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
@@ -195,18 +195,6 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
                 carried = {}
         hidden_states = self.dropout(self.last_norm(hidden_states))
         return BaseModelOutputWithPast(last_hidden_state=hidden_states, cache=cache)
-
-    def check_cache(self, cache: Cache | None, batch: int) -> None:
-        """Raise unless ``cache`` is None or holds the states of ``batch`` sequences of a model with these layers."""
-        if cache is None:
-            return
-        if not isinstance(cache, RecurrentCache):
-            raise TypeError(f"cache must be a RecurrentCache, got {type(cache).__name__}. Leave it out.")
-        sizes = self.config.state_sizes if cache.get_seq_length() else [{}] * self.config.num_hidden_layers
-        if (found := [stored_sizes(layer.states) for layer in cache.layers]) != sizes:
-            raise ValueError(f"cache must have states of sizes {sizes}, got {found}. Start with a new cache.")
-        if wrong := {len(state) for layer in cache.layers for state in layer.states.values()} - {batch}:
-            raise ValueError(f"cache must have the batch size {batch}, got {min(wrong)}. Start with a new cache.")
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor | None, mask: Tensor | None, past_length: int) -> Tensor:
         """Embed tokens at their positions in the stream, or in this call with ``position_length="sentence"``."""

@@ -9,11 +9,11 @@ from typing import Any
 
 from torch import Tensor
 from transformers import PreTrainedConfig
-from transformers.cache_utils import CacheLayerMixin
+from transformers.cache_utils import Cache, CacheLayerMixin
 
 from .stream import StreamCache
 
-__all__ = ["RecurrentCache", "RecurrentStateLayer", "stored_sizes"]
+__all__ = ["RecurrentCache", "RecurrentStateLayer", "check_states", "stored_sizes"]
 
 
 def stored_sizes(states: Mapping[str, Tensor]) -> dict[str, int]:
@@ -126,3 +126,16 @@ class RecurrentCache(StreamCache):
 
     def _restore(self, layer: RecurrentStateLayer, tensors: dict[str, Tensor], tokens: int) -> None:
         layer.advance(tokens, **tensors)
+
+
+def check_states(cache: Cache | None, config: PreTrainedConfig, batch: int) -> None:
+    """Raise unless ``cache`` is None or holds the states of ``batch`` sequences of a model of ``config``."""
+    if cache is None:
+        return
+    if not isinstance(cache, RecurrentCache):
+        raise TypeError(f"cache must be a RecurrentCache, got {type(cache).__name__}. Leave it out.")
+    sizes = config.state_sizes if cache.get_seq_length() else [{}] * config.num_hidden_layers
+    if (found := [stored_sizes(layer.states) for layer in cache.layers]) != sizes:
+        raise ValueError(f"cache must have states of sizes {sizes}, got {found}. Start with a new cache.")
+    if wrong := {len(state) for layer in cache.layers for state in layer.states.values()} - {batch}:
+        raise ValueError(f"cache must have the batch size {batch}, got {min(wrong)}. Start with a new cache.")

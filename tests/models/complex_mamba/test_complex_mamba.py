@@ -1,0 +1,110 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Mamba-3 as a language model: against its formula in float64, its real twin, packed rows, and its states."""
+
+import pytest
+import torch
+
+from complex_transformers import ComplexMambaConfig, ComplexMambaForCausalLM, RecurrentCache
+from nn.test_mamba import recurrence, rms, sigmoid
+from oracles import assert_close, assert_refused, r, randomize
+
+TINY = {
+    "vocab_size": 12,
+    "hidden_size": 8,
+    "state_size": 4,
+    "head_dim": 4,
+    "intermediate_size": 10,
+    "num_hidden_layers": 2,
+    "chunk_size": 3,
+}
+MIXERS = {"intermediate_size": None}
+VARIANTS = {
+    "complex": {},
+    "real": {"number_field": "real"},
+    "mimo": {"mimo_rank": 2},
+    "mixers": {"intermediate_size": None},
+}
+
+
+def make(dtype=torch.float64, **changes):
+    torch.manual_seed(0)
+    return randomize(ComplexMambaForCausalLM(ComplexMambaConfig(**{**TINY, **changes}))).to(dtype).eval()
+
+
+def ids(length=9, count=2):
+    return torch.randint(0, 12, (count, length), generator=torch.Generator().manual_seed(3))
+
+
+def logits_of(model, tokens):
+    """Pre-norm residual blocks of a mixer and a SwiGLU network, in float64."""
+    u = r(model.model.embed_tokens.weight)[tokens]
+    for layer in model.model.layers:
+        u = u + recurrence(layer.mixer, rms(u, r(layer.input_layernorm.weight)))[0]
+        if layer.mlp is not None:
+            x = rms(u, r(layer.post_mixer_layernorm.weight))
+            gate, up = x @ r(layer.mlp.gate_proj.weight).T, x @ r(layer.mlp.up_proj.weight).T
+            u = u + (gate * sigmoid(gate) * up) @ r(layer.mlp.down_proj.weight).T
+    return rms(u, r(model.model.norm.weight)) @ r(model.lm_head.projection.weight).T
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_logits_are_the_formula(variant):
+    model, tokens = make(**VARIANTS[variant]), ids()
+    logits = model(tokens).logits
+    for row in range(2):
+        assert_close(r(logits[row]), logits_of(model, tokens[row].numpy()))
+
+
+def test_the_twin_lacks_the_angles_alone():
+    model = make()
+    twin = ComplexMambaForCausalLM(model.config.real_twin())
+    found = {name: value.shape for name, value in twin.state_dict().items()}
+    for name, value in model.state_dict().items():
+        rows = value.shape[0] - (1 if name.endswith("in_proj.weight") else 0)
+        assert found.pop(name) == (rows, *value.shape[1:])
+    assert not found
+    assert model.num_parameters() - twin.num_parameters() == 2 * 8
+
+
+def test_packed_rows_are_apart_also_after_a_cache():
+    model, tokens = make(), ids(9, 1)
+    alone = [model(piece).logits for piece in tokens.split([2, 4, 3], dim=1)]
+    expected = torch.cat(alone, 1)
+    positions = torch.tensor([[0, 1, 0, 1, 2, 3, 0, 1, 2]])
+    assert_close(r(model(tokens, position_ids=positions).logits), r(expected))
+    assert_close(r(model(tokens, cu_seq_lens_q=torch.tensor([0, 2, 6, 9])).logits), r(expected))
+    cache = model(tokens[:, :4], position_ids=positions[:, :4], use_cache=True).cache
+    rest = model(tokens[:, 4:], position_ids=positions[:, 4:], cache=cache).logits
+    assert_close(r(rest), r(expected[:, 4:]))
+
+
+def test_the_cache_does_not_grow_and_is_saved(tmp_path):
+    model, tokens = make(), ids(30)
+    cache = model(tokens[:, :5], use_cache=True).cache
+    sizes = [state.shape for layer in cache.layers for state in layer.states.values()]
+    model(tokens[:, 5:20], cache=cache)
+    assert [state.shape for layer in cache.layers for state in layer.states.values()] == sizes
+    again = RecurrentCache(model.config)
+    again.load_state_dict(cache.state_dict())
+    for memory in (cache, again):
+        found = model(tokens[:, 20:], cache=memory).logits
+        assert_close(r(found), r(model(tokens).logits[:, 20:]))
+
+
+def test_states_of_another_model_are_named():
+    model, other = make(), make(state_size=8)
+    cache = other(ids(), use_cache=True).cache
+    assert_refused(
+        r"cache must have states of sizes \[\{'angle': 4, 'ssm': 64, .*'ssm': 128", model, ids(), cache=cache
+    )
+    shallow = make(num_hidden_layers=1)(ids(), use_cache=True).cache
+    assert_refused("cache must have states of sizes", model, ids(), cache=shallow)
+    cache = model(ids(), use_cache=True).cache
+    assert_refused("cache must have the batch size 3, got 2", model, ids(count=3), cache=cache)
+    for words, fields in (
+        (r"state_size must be even \(.*\), got 5\. Use 6", {"state_size": 5}),
+        ("head_dim and n_groups must divide", {"hidden_size": 40, "head_dim": 64}),
+        ("readout must be one of", {"readout": "modulus"}),
+    ):
+        assert_refused(words, ComplexMambaConfig, error=Exception, **fields)
