@@ -207,8 +207,14 @@ FAMILIES = {
     ),
     "complex_mamba": Family(
         {
-            **{**TEXT, "num_hidden_layers": 2, "num_labels": 3, "hidden_dropout_prob": 0.1},
-            **{"state_size": 8, "head_dim": 8, "chunk_size": 4, "intermediate_size": 24},
+            **TEXT,
+            "num_hidden_layers": 2,
+            "num_labels": 3,
+            "hidden_dropout_prob": 0.1,
+            "state_size": 8,
+            "head_dim": 8,
+            "chunk_size": 4,
+            "intermediate_size": 24,
         },
         {
             "complex": head("ForCausalLM"),
