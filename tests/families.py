@@ -22,6 +22,7 @@ START, END = 1, 2
 FIRST_WORD = 3  # those before are special
 # Large enough that words, and not the positions alone, decide the result.
 TEXT = {"vocab_size": 30, "hidden_size": 16, "initializer_range": 0.5}
+MIXER = {"state_size": 8, "head_dim": 8, "chunk_size": 4, "intermediate_size": 24}
 LAYERS = {"num_attention_heads": 2, "intermediate_size": 24}
 WRITES = {"bos_token_id": START, "eos_token_id": END, "decoder_start_token_id": START}
 DECODER = {"vocab_size": 30, "decoder_layers": 2, "initializer_range": 0.5, **WRITES}
@@ -206,16 +207,7 @@ FAMILIES = {
         },
     ),
     "complex_mamba": Family(
-        {
-            **TEXT,
-            "num_hidden_layers": 2,
-            "num_labels": 3,
-            "hidden_dropout_prob": 0.1,
-            "state_size": 8,
-            "head_dim": 8,
-            "chunk_size": 4,
-            "intermediate_size": 24,
-        },
+        {**TEXT, **MIXER, "num_hidden_layers": 2, "num_labels": 3, "hidden_dropout_prob": 0.1},
         {
             "complex": head("ForCausalLM"),
             "real": head("ForCausalLM", REAL, tie_word_embeddings=True, n_groups=2),

@@ -19,8 +19,8 @@ class ComplexMambaConfig(TextConfig):
     """Configuration of Mamba-3 (Lahoti et al. 2026, arXiv 2603.15569), a causal language model with states.
 
     Hidden states are real in both number fields. ``number_field="complex"`` is the published network, whose states are
-    complex and rotate; ``"real"`` is the same network without rotation. Besides the arguments of ``TextConfig``, of
-    which those of embeddings with phases have no effect:
+    complex and rotate; ``"real"`` is the same network without rotation. Besides the arguments of ``TextConfig``
+    (options of embeddings with phases have no effect):
 
     Args:
         hidden_size: width of the hidden states, even.

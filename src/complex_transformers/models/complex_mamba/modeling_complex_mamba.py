@@ -168,7 +168,7 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
 
 
 def sequence_starts(position_ids: Tensor | None, attention_mask: Tensor | None, past_length: int) -> Tensor | None:
-    """Return where packed sequences start, ``[B or 1, T]``; None if every row goes on with one sequence."""
+    """Return where packed sequences start, ``[B or 1, T]``; None if every row continues one sequence."""
     if position_ids is None or attention_mask is not None or position_ids.shape[1] == 1:
         return None
     if not past_length:

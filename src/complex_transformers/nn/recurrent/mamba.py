@@ -57,7 +57,7 @@ def state_shapes(heads: int, angles: int, head_dim: int, state_size: int, rank: 
 
 
 class Steps(NamedTuple):
-    """What a layer projects from its input, in chunks; see ``state_space``."""
+    """The steps of the recurrence, projected from the input, in chunks; see ``state_space``."""
 
     query: Tensor
     key: Tensor
