@@ -235,6 +235,8 @@ FULL = {
     "complex_text_rnn": ("BidirectionalGRU",),
     "complex_transfo_xl": ("",),
 }
+# Options whose suite runs in another family or variant; tests/invariants has all of them.
+SLOW = {"complex_mamba": ("RealMimo",), "complex_order": ("PhaseCoherent",), "complex_seq2seq": ("PhaseCoherent",)}
 # Other members of a class.
 MEMBERS = {
     ("complex_order", "Sdpa"): {"all_model_classes": ALL_ORDER},
@@ -274,6 +276,7 @@ def conformance(family, name, changes):
         members |= members_of_classifier(family, config)
     title = f"{name}{config.__name__.removesuffix('Config')}ConformanceTest"
     made = type(title, (BASES.get(family, _Classifier), unittest.TestCase), members)
+    made = pytest.mark.slow(made) if name in SLOW.get(family, ()) else made
     return pytest.mark.full(made) if name in FULL.get(family, ()) else made
 
 

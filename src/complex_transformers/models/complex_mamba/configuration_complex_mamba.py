@@ -50,8 +50,8 @@ class ComplexMambaConfig(TextConfig):
     Example:
         >>> from complex_transformers import ComplexMambaConfig
         >>> config = ComplexMambaConfig(hidden_size=256, state_size=64)
-        >>> config.mixer_heads, config.state_sizes[0]["ssm"]
-        (8, 32768)
+        >>> config.mixer_heads
+        8
     """
 
     model_type = "complex_mamba"
