@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a real recurrent layer from those of a complex one, one kernel launch for each weight and bias."""
+"""Real weights and biases of a complex recurrent layer for cuDNN, with one kernel launch for each."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def tensor_parallel_plan(model: nn.Module) -> dict[str, str]:
         if hasattr(module, "num_heads"):
             plan[name] = "heads"
         for child, layer in module.named_children():
-            if child in ("q_norm", "k_norm", "sigmoid"):  # for all heads, of which a process has only some
+            if child in ("q_norm", "k_norm", "sigmoid"):  # shared by heads of all processes
                 plan[f"{name}.{child}"] = "replicated_with_grad_allreduce"
             if child == "polar" or (child == "activation" and any(True for _ in layer.parameters())):
                 plan[f"{name}.{child}"] = "features"

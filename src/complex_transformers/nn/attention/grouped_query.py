@@ -112,11 +112,10 @@ class GroupedQueryAttention(HeadedAttention):
         num_key_value_heads = num_queries if num_key_value_heads is None else num_key_value_heads
         check_heads(embed_dim, num_heads, num_key_value_heads, head_dim, imaginary_heads)
         head_dim = embed_dim // num_heads if head_dim is None else head_dim
-        num_heads = num_queries
-        self.num_heads = num_heads  # of the projections
+        self.num_heads = num_queries  # without imaginary heads
         self.num_key_value_heads = num_key_value_heads
         self.has_imaginary_heads = imaginary_heads != "none"
-        num_contexts = 2 * num_heads if self.has_imaginary_heads else num_heads
+        num_contexts = 2 * num_queries if self.has_imaginary_heads else num_queries
         self.num_key_value_groups = num_contexts // num_key_value_heads
         self.head_dim = head_dim
         self.dropout = dropout
@@ -128,13 +127,13 @@ class GroupedQueryAttention(HeadedAttention):
         self.scaling = default_scaling(score, self.numbers.num_features(head_dim)) if scaling is None else scaling
         self.sigmoid = SigmoidBias(training_length) if normalization == "sigmoid" else None
         linear = linear_layer(linear_type, number_field)
-        self.q_proj = linear(embed_dim, num_heads * head_dim, bias=bias)
+        self.q_proj = linear(embed_dim, num_queries * head_dim, bias=bias)
         self.k_proj = linear(embed_dim, num_key_value_heads * head_dim, bias=bias)
         self.v_proj = linear(embed_dim, num_key_value_heads * head_dim, bias=bias)
         self.o_proj = linear(num_contexts * head_dim, embed_dim, bias=bias if output_bias is None else output_bias)
         self.softcap = softcap
         self.qk_norm = qk_norm
-        normed = (num_heads, num_key_value_heads) if qk_norm == "all_heads" else (1, 1)
+        normed = (num_queries, num_key_value_heads) if qk_norm == "all_heads" else (1, 1)
         norms = [rms_norm(heads * head_dim, eps, norm_scale, number_field) if qk_norm else None for heads in normed]
         self.q_norm, self.k_norm = norms
         self.sub_norm = rms_norm(num_contexts * head_dim, eps, norm_scale, number_field) if sub_norm else None
