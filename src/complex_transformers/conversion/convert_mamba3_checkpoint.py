@@ -152,8 +152,8 @@ def convert_mamba3_weights(
         # The official code loads both names into one tensor, the LM head last.
         head = weights.setdefault("lm_head.weight", weights["backbone.embedding.weight"])
         weights["backbone.embedding.weight"] = head
-    dtypes = [value.dtype for name, value in weights.items() if name.endswith("in_proj.weight")]
-    config = _configuration(settings, tie_word_embeddings=tied, A_activation=A_activation, dtype=(dtypes or [None])[0])
+    dtype = next((value.dtype for name, value in weights.items() if name.endswith("in_proj.weight")), None)
+    config = _configuration(settings, tie_word_embeddings=tied, A_activation=A_activation, dtype=dtype)
     with torch.device("meta"):
         model = ComplexMambaForCausalLM(config)
     return config, _state(weights, model)
@@ -206,7 +206,8 @@ def _official_shapes(model: ComplexMambaForCausalLM) -> dict[str, tuple[int, ...
 
 def _state(weights: Mapping[str, Tensor], model: ComplexMambaForCausalLM) -> dict[str, Tensor]:
     """Return the state dict of a model from the official tensors."""
-    mixers = {f"model.layers.{index}.mixer.": layer.mixer for index, layer in enumerate(model.model.layers)}
+    layers: Any = model.model.layers
+    mixers = {f"model.layers.{index}.mixer.": layer.mixer for index, layer in enumerate(layers)}
     _check_shapes(weights, _official_shapes(model), mixers["model.layers.0.mixer."])
     state = {name: weights[_official_name(name)] for name in model.state_dict()}
     for name, value in state.items():

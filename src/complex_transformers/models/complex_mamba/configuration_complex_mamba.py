@@ -34,8 +34,8 @@ class ComplexMambaConfig(TextConfig):
         time_step_min, time_step_max: range of the initial time steps, which are log-uniform.
         time_step_floor: smallest initial time step.
         A_floor: smallest decay per unit of time.
-        A_activation: function that makes decays positive, ``"heavy_tail"``, or ``"softplus"`` as in the first release of
-            the official code; see ``nn.Mamba3Mixer``.
+        A_activation: function that makes decays positive: ``heavy_tail``, or ``softplus`` as in the first official
+            release; see ``nn.Mamba3Mixer``.
         is_outproj_norm: RMS norm of every head before the gate of the mixer.
         chunk_size: steps that one product of matrices computes when many tokens are processed at once.
         intermediate_size: width of the gated feed-forward network of each layer, even; None for mixers only.
