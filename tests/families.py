@@ -216,7 +216,7 @@ FAMILIES = {
         {
             "mixers": head("ForCausalLM", intermediate_size=None, tie_word_embeddings=True),
             "real mimo": head("ForCausalLM", REAL, mimo_rank=2),
-            "model": head("Model", n_groups=4, is_outproj_norm=True),
+            "model": head("Model", n_groups=4, is_outproj_norm=True, A_activation="softplus"),
         },
     ),
     "complex_recurrent_lm": Family(

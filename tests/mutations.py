@@ -130,6 +130,11 @@ MUTATIONS = {
         "list(names)",
         "tests/test_training.py::test_angles_norms_and_biases_are_not_decayed",
     ),
+    "pairs of Mamba-3 weights that stay neighbours": Mutation(
+        "order = torch.arange(mixer.state_size).view(-1, 2).T.flatten()",
+        "order = torch.arange(mixer.state_size)",
+        "tests/conversion/test_convert_mamba3.py::test_a_module",
+    ),
 }
 
 

@@ -65,6 +65,7 @@ RECIPES = {
 }
 CHECKPOINTS = {
     "transfo-xl": Command("conversion.convert_transfo_xl_checkpoint", "a released Complex Transformer-XL checkpoint"),
+    "mamba3": Command("conversion.convert_mamba3_checkpoint", "a Mamba-3 checkpoint of the official code"),
     "ifairy": Command("conversion.convert_ifairy_checkpoint", "a released iFairy checkpoint"),
     "fairy2i": Command("conversion.convert_fairy2i_checkpoint", "a released Fairy2i checkpoint"),
 }

@@ -153,6 +153,16 @@ def test_files_of_an_index_may_be_links(tmp_path):
     assert read_folder(tmp_path / "real")["a"].tolist() == [1.0, 1.0]
 
 
+def test_pickled_weights_are_read_last(tmp_path):
+    (tmp_path / "real").mkdir()
+    torch.save({"a": torch.ones(2)}, tmp_path / "real" / "pytorch_model.bin")
+    assert read_folder(tmp_path / "real")["a"].tolist() == [1.0, 1.0]
+    save_file({"a": torch.zeros(2)}, tmp_path / "real" / "shard.safetensors")
+    index = tmp_path / "real" / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": "shard.safetensors"}}), encoding="utf-8")
+    assert read_folder(tmp_path / "real")["a"].tolist() == [0.0, 0.0]
+
+
 def test_the_configuration_is_checked_before_any_weight(tmp_path):
     saved(tmp_path / "real", "mistral")
     path = tmp_path / "real" / "config.json"

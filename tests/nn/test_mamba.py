@@ -17,7 +17,7 @@ SIZES = {"hidden_size": 6, "state_size": 8, "head_dim": 3, "chunk_size": 4}
 VARIANTS = {
     "complex": {},
     "real": {"number_field": "real"},
-    "all rotate": {"rope_fraction": 1.0, "is_outproj_norm": True},
+    "all rotate": {"rope_fraction": 1.0, "is_outproj_norm": True, "A_activation": "softplus"},
     "groups": {"n_groups": 2},
     "mimo": {"mimo_rank": 3},
     "mimo, norm": {"mimo_rank": 2, "is_outproj_norm": True, "n_groups": 2, "rope_fraction": 1.0},
@@ -71,7 +71,9 @@ def recurrence(layer, u):
             group, features = head // (h // g), slice(head * p, (head + 1) * p)
             delta = softplus(dt[t, head] + r(layer.dt_bias)[head])
             pre = a[t, head]
-            decay = np.exp(-delta * max(1 + pre if pre >= 0 else 1 / (1 - pre), layer.A_floor))
+            heavy_tail = 1 + pre if pre >= 0 else 1 / (1 - pre)
+            rate = softplus(pre) if layer.A_activation == "softplus" else heavy_tail
+            decay = np.exp(-delta * max(rate, layer.A_floor))
             phase[: layer.num_angles] *= np.exp(1j * np.pi * np.tanh(angle[t]) * delta)
             b_t, c_t = (values[t].reshape(rank, g, n)[:, group] for values in (b, c))
             key = complex_features(rms(b_t, r(layer.B_norm.weight)) + r(layer.B_bias)[head]) * phase

@@ -15,6 +15,7 @@ __all__ = ["read_folder", "read_weights"]
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+PICKLED = "pytorch_model.bin"
 
 
 def read_weights(path: str | Path) -> dict[str, Tensor]:
@@ -28,17 +29,19 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
 
 
 def read_folder(folder: str | Path) -> dict[str, Tensor]:
-    """Return the state dict of a folder: ``model.safetensors``, or else the shards of its index.
+    """Return the state dict of a folder: ``model.safetensors``, the shards of its index, or ``pytorch_model.bin``.
 
     Transformers reads them in this order; an index beside a single file is left over from an earlier save.
 
     Raises:
-        FileNotFoundError: neither file exists, or a shard does not.
+        FileNotFoundError: none of the files exists, or a shard does not.
         ValueError: the index names a file outside the folder.
     """
     folder = Path(folder)
     if (folder / WEIGHTS).is_file():
         return load_file(folder / WEIGHTS)
+    if (folder / PICKLED).is_file() and not (folder / INDEX).is_file():
+        return read_weights(folder / PICKLED)
     weights: dict[str, Tensor] = {}
     for name in sorted(set(json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values())):
         if Path(name).is_absolute() or ".." in Path(name).parts:  # links may lead outside, as in the cache of the Hub

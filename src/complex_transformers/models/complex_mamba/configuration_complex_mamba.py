@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from huggingface_hub.dataclasses import strict
 
 from ...nn.checks import check_choice
-from ...nn.recurrent.mamba import check_mamba_sizes, num_angles, state_shapes
+from ...nn.recurrent.mamba import A_ACTIVATIONS, check_mamba_sizes, num_angles, state_shapes
 from ..base.configuration import TextConfig, check_positive_field
 
 __all__ = ["ComplexMambaConfig"]
@@ -34,6 +34,8 @@ class ComplexMambaConfig(TextConfig):
         time_step_min, time_step_max: range of the initial time steps, which are log-uniform.
         time_step_floor: smallest initial time step.
         A_floor: smallest decay per unit of time.
+        A_activation: function that makes decays positive: ``heavy_tail``, or ``softplus`` as in the first official
+            release; see ``nn.Mamba3Mixer``.
         is_outproj_norm: RMS norm of every head before the gate of the mixer.
         chunk_size: steps that one product of matrices computes when many tokens are processed at once.
         intermediate_size: width of the gated feed-forward network of each layer, even; None for mixers only.
@@ -80,6 +82,7 @@ class ComplexMambaConfig(TextConfig):
     time_step_max: float | int = 0.1
     time_step_floor: float | int = 1e-4
     A_floor: float | int = 1e-4
+    A_activation: str = "heavy_tail"
     is_outproj_norm: bool = False
     chunk_size: int = 64
     intermediate_size: int | None = 1408
@@ -122,5 +125,6 @@ class ComplexMambaConfig(TextConfig):
     def validate_names(self) -> None:
         super().validate_names()
         check_choice("lm_readout", self.lm_readout, ("concat",))
+        check_choice("A_activation", self.A_activation, A_ACTIVATIONS)
         assert self.readout is not None  # __post_init__ has set it
         check_choice("readout", self.readout, ("concat",))

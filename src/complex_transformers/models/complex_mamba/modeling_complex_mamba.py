@@ -73,6 +73,7 @@ def make_mixer(config: ComplexMambaConfig) -> Mamba3Mixer:
         time_step_max=config.time_step_max,
         time_step_floor=config.time_step_floor,
         A_floor=config.A_floor,
+        A_activation=config.A_activation,
         is_outproj_norm=config.is_outproj_norm,
         chunk_size=config.chunk_size,
         eps=config.rms_norm_eps,

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -25,6 +26,14 @@ from .step_loop import check_sequence
 __all__ = ["Mamba3Mixer"]
 
 States = tuple[Tensor, ...]
+
+
+def heavy_tail(a: Tensor) -> Tensor:
+    """Return 1 + a for a >= 0 and 1 / (1 - a) below, which decreases more slowly than softplus."""
+    return a.clamp(min=0.0) + 1.0 / (1.0 - a.clamp(max=0.0))
+
+
+A_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"heavy_tail": heavy_tail, "softplus": F.softplus}
 
 
 def check_mamba_sizes(hidden_size: int, expand: int, head_dim: int, n_groups: int, state_size: int) -> int:
@@ -86,7 +95,7 @@ class Mamba3Mixer(FullPrecision):
     For each head of P = ``head_dim`` features and N / 2 complex states per feature (N = ``state_size``), with z, x, B,
     C, dt, a, lambda and angle projected from the input u_t (Proposition 1 to 4 of the paper):
 
-    - Delta = softplus(dt + dt_bias) and A = -max(g(a), A_floor), where g(a) = 1 + a for a >= 0 and 1 / (1 - a) below;
+    - Delta = softplus(dt + dt_bias) and A = -max(g(a), A_floor), where g is ``A_activation``;
     - theta_t = theta_{t-1} + pi tanh(angle_t) Delta_t, modulo 2 pi;
     - k_t = (RMSNorm(B_t) + B_bias) e^{i theta_t} and q_t = (RMSNorm(C_t) + C_bias) e^{i theta_t}, stored as halves;
     - h_t = alpha_t h_{t-1} + (1 - s) Delta_t alpha_t k_{t-1} x_{t-1}^T + s Delta_t k_t x_t^T with
@@ -108,6 +117,8 @@ class Mamba3Mixer(FullPrecision):
         time_step_min, time_step_max: range of the initial Delta, which is log-uniform.
         time_step_floor: smallest initial Delta.
         A_floor: smallest -A.
+        A_activation: g, ``"heavy_tail"`` (1 + a for a >= 0 and 1 / (1 - a) below), or ``"softplus"`` as in the first
+            release of the official code.
         is_outproj_norm: RMS norm of every head before the gate.
         chunk_size: steps that one product of matrices computes in training.
         eps: of the norms.
@@ -137,6 +148,7 @@ class Mamba3Mixer(FullPrecision):
         time_step_max: float = 0.1,
         time_step_floor: float = 1e-4,
         A_floor: float = 1e-4,
+        A_activation: str = "heavy_tail",
         is_outproj_norm: bool = False,
         chunk_size: int = 64,
         eps: float = 1e-5,
@@ -144,11 +156,12 @@ class Mamba3Mixer(FullPrecision):
     ) -> None:
         super().__init__()
         check_choice("number_field", number_field, ("complex", "real"))
+        check_choice("A_activation", A_activation, A_ACTIVATIONS)
         self.num_heads = check_mamba_sizes(hidden_size, expand, head_dim, n_groups, state_size)
         self.hidden_size, self.state_size, self.head_dim = hidden_size, state_size, head_dim
         self.n_groups, self.mimo_rank, self.chunk_size = n_groups, mimo_rank, chunk_size
         self.time_step_range = (time_step_min, time_step_max, time_step_floor)
-        self.A_floor = A_floor
+        self.A_floor, self.A_activation = A_floor, A_activation
         self.number_field = number_field
         self.num_angles = num_angles(state_size, rope_fraction, number_field)
         self.state_shapes = state_shapes(self.num_heads, self.num_angles, head_dim, state_size, mimo_rank)
@@ -257,7 +270,7 @@ class Mamba3Mixer(FullPrecision):
         before = step - own
         if starts is not None:
             before = before * ~starts.unsqueeze(1)
-        damping = (a.clamp(min=0.0) + 1.0 / (1.0 - a.clamp(max=0.0))).clamp(min=self.A_floor)
+        damping = A_ACTIVATIONS[self.A_activation](a).clamp(min=self.A_floor)
         key, query = self._biased(self.B_norm, b, self.B_bias), self._biased(self.C_norm, c, self.C_bias)
         last_angle = angle
         if self.num_angles:
