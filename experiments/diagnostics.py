@@ -8,6 +8,7 @@ validation sequences of the training lengths; test sequences are the same for al
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 import time
@@ -47,13 +48,23 @@ Options = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True)
 class Task:
-    """A generated task: a function of ``recipes``, its options, the lengths of training and test, and the steps."""
+    """A generated task: a function of ``recipes``, its options, the lengths of training and test, and the steps.
+
+    The longest training length grows from the shortest one during the share ``ramp`` of the steps, a curriculum.
+    """
 
     function: str
     options: Options
     train_lengths: tuple[int, int]
     test_lengths: tuple[int, ...]
     steps: int
+    ramp: float = 0.0
+
+    def longest(self, step: int) -> int:
+        """Return the longest training length at a step."""
+        shortest, longest = self.train_lengths
+        share = min(1.0, step / (self.ramp * self.steps)) if self.ramp else 1.0
+        return shortest + int(share * (longest - shortest))
 
     def sample(self, number: int, length: int, seed: int) -> TokenSequences:
         """Return sequences of one length."""
@@ -62,14 +73,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Network:
-    """A family, fields of its configuration, and for equal parameters those of the network to compare with.
+    """A family, fields of its configuration, and for equal parameters the network to compare with.
 
     ``fitted`` is the field that is set so that both have the same number of parameters, as nearly as even sizes allow.
     """
 
     family: str
     options: Options
-    equal_to: Options | None = None
+    equal_to: Network | None = None
     fitted: str = "intermediate_size"
 
     def model(self, task: Task, vocab_size: int) -> PreTrainedModel:
@@ -103,24 +114,25 @@ def build(cell: Cell) -> PreTrainedModel:
     if network.equal_to is None:
         return network.model(cell.task, vocab_size)
 
-    def count(options: Options) -> int:
+    def count(candidate: Network) -> int:
         with torch.device("meta"):
-            return count_parameters(replace(network, options=options).model(cell.task, vocab_size))
+            return count_parameters(candidate.model(cell.task, vocab_size))
 
-    sizes = dict(network.options)
-    few, more = (count((*network.options, (network.fitted, size))) for size in (2, 4))
-    wanted = count(network.equal_to)
-    sizes[network.fitted] = max(2, 2 + 2 * round((wanted - few) / (more - few)))
-    return replace(network, options=tuple(sizes.items())).model(cell.task, vocab_size)
+    def sized(size: int) -> Network:
+        return replace(network, options=tuple({**dict(network.options), network.fitted: size}.items()))
+
+    wanted, sizes = count(network.equal_to), range(2, 4096, 2)
+    above = bisect.bisect_left(sizes, wanted, key=lambda size: count(sized(size)))
+    candidates = map(sized, sizes[max(0, above - 1) : above + 1])
+    return min(candidates, key=lambda candidate: abs(count(candidate) - wanted)).model(cell.task, vocab_size)
 
 
 def batches(task: Task, seed: int) -> Iterator[TokenSequences]:
     """Yield new training sequences, of one random length per step."""
     generator = torch.Generator().manual_seed(seed)
-    shortest, longest = task.train_lengths
-    for step in itertools.count((seed + 1) * STEPS):
-        length = torch.randint(shortest, longest + 1, (), generator=generator).item()
-        yield task.sample(PROTOCOL["batch_size"], int(length), step)
+    for step in itertools.count():
+        length = torch.randint(task.train_lengths[0], task.longest(step) + 1, (), generator=generator).item()
+        yield task.sample(PROTOCOL["batch_size"], int(length), (seed + 1) * STEPS + step)
 
 
 def train(cell: Cell, seed: int, model: PreTrainedModel) -> list[float]:

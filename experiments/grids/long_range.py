@@ -69,7 +69,7 @@ NARROW = {**REAL, "hidden_size": 48}  # intermediate_size is fitted
 def _network(attention: str, field: str) -> Network:
     changes = ATTENTION[attention]
     sizes = {"complex": COMPLEX, "real": REAL, "real-equal-parameters": NARROW}[field]
-    wanted = tuple({**COMPLEX, **changes}.items()) if sizes is NARROW else None
+    wanted = Network("ComplexLlama", tuple({**COMPLEX, **changes}.items())) if sizes is NARROW else None
     return Network("ComplexLlama", tuple({**sizes, **changes}.items()), wanted)
 
 

@@ -1,58 +1,85 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy of positions and attention on diagnostic tasks, at and beyond the training length."""
+"""Accuracy of networks on generated tasks, at and beyond the training length."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.reporting import machine_line, markdown_table, read_lines
 
 from experiments.diagnostics import Task
-from experiments.grids.long_range import ATTENTION, FIELDS, RATES, ROWS, TASKS
+from experiments.grids import long_range, state_tracking
+from experiments.grids.long_range import Row
 from experiments.tables.runs import MISSING, Runs, find_runs, mean_std
 
-__all__ = ["TABLES", "accuracy_table", "edge_rows"]
+__all__ = ["TABLES", "accuracy_by_length", "accuracy_table", "edge_rows", "state_table"]
 
-FACTORS = ("trained length", "x 2", "x 4", "x 8", "x 16")
 LABELS = {"complex": "complex", "real": "real, equal width", "real-equal-parameters": "real, equal parameters"}
 
 
 def accuracy_table(results: Path) -> str:
-    """Tabulate the accuracy per labelled token of every row that was run, at every length."""
-    found = find_runs(results / "long-range.jsonl", ROWS)
+    """Tabulate the accuracy of positions and attention at every length."""
+    names = {
+        f"{attention},{field}": (attention, LABELS[field])
+        for attention in long_range.ATTENTION
+        for field in long_range.FIELDS
+    }
+    lengths = ("trained length", "x 2", "x 4", "x 8", "x 16")
+    header = ["task, positions and attention", "field", "parameters", *lengths, "training"]
+    return accuracy_by_length(results, "long-range", long_range.ROWS, names, header, long_range.RATES)
+
+
+def state_table(results: Path) -> str:
+    """Tabulate the accuracy of networks that track a state at every length."""
+    names = {name: (name,) for name in state_tracking.NETWORKS}
+    header = ["task, network", "parameters", *map(str, state_tracking.TASKS["parity"].test_lengths), "training"]
+    return accuracy_by_length(results, "state-tracking", state_tracking.ROWS, names, header, state_tracking.RATES)
+
+
+def accuracy_by_length(
+    results: Path,
+    grid: str,
+    rows: Mapping[str, Row],
+    names: Mapping[str, Sequence[str]],
+    header: Sequence[str],
+    rates: Sequence[float],
+) -> str:
+    """Tabulate the accuracy per labelled token of the rows ``task,name`` that were run, at every length."""
+    found = find_runs(results / f"{grid}.jsonl", rows)
     if not found:
         return MISSING
-    rows: list[list[str]] = []
-    for task in TASKS:
+    lines: list[list[str]] = []
+    for task in dict.fromkeys(row.split(",", 1)[0] for row in rows):
         cells = [
-            [attention, LABELS[field], *_cells(runs, TASKS[task])]
-            for attention in ATTENTION
-            for field in FIELDS
-            if (runs := found.get(f"{task},{attention},{field}"))
+            [*cells, *_cells(found[row], rows[row].task, len(header) - len(cells) - 2)]
+            for name, cells in names.items()
+            if (row := f"{task},{name}") in found
         ]
-        rows += [[f"**{task}**", *[""] * (len(FACTORS) + 3)], *cells] if cells else []
-    header = ["task, positions and attention", "field", "parameters", *FACTORS, "training"]
+        lines += [[f"**{task}**", *[""] * (len(header) - 1)], *cells] if cells else []
     machine = machine_line(next(iter(found.values()))[0]["machine"])
-    edge, chosen = edge_rows(results)
+    edge, chosen = edge_rows(results, grid, rows, rates)
     note = f"{edge} of {chosen} rows chose the smallest or the largest learning rate."
-    return f"{markdown_table(header, rows)}\n\nAccuracy in %, mean ± standard deviation over seeds. {machine} {note}"
+    return f"{markdown_table(header, lines)}\n\nAccuracy in %, mean ± standard deviation over seeds. {machine} {note}"
 
 
-def _cells(runs: Runs, task: Task) -> list[str]:
+def _cells(runs: Runs, task: Task, columns: int) -> list[str]:
     """Return parameters, the accuracy at every length, and the seconds of the fastest run."""
     scores = [[run["test"][str(length)]["accuracy"] for run in runs] for length in task.test_lengths]
-    accuracies = [mean_std(each, 1, 100) for each in scores] + [""] * (len(FACTORS) - len(scores))
+    accuracies = [mean_std(each, 1, 100) for each in scores] + [""] * (columns - len(scores))
     return [f"{runs[0]['parameters']:,}", *accuracies, f"{min(run['seconds'] for run in runs):.0f} s"]
 
 
-def edge_rows(results: Path) -> tuple[int, int]:
+def edge_rows(results: Path, grid: str, rows: Iterable[str], rates: Sequence[float]) -> tuple[int, int]:
     """Return how many rows have their best learning rate at an end of the range, and how many have tried all."""
-    losses = {line["row"]: line["validation"]["loss"] for line in read_lines(results / "long-range-choice.jsonl")}
-    tried = [[losses[name] for rate in RATES if (name := f"{row},{rate}") in losses] for row in ROWS]
-    complete = [each for each in tried if len(each) == len(RATES)]
+    losses = {line["row"]: line["validation"]["loss"] for line in read_lines(results / f"{grid}-choice.jsonl")}
+    tried = [[losses[name] for rate in rates if (name := f"{row},{rate}") in losses] for row in rows]
+    complete = [each for each in tried if len(each) == len(rates)]
     return sum(min(each) in (each[0], each[-1]) for each in complete), len(complete)
 
 
-TABLES: dict[str, dict[str, Callable[[Path], str]]] = {"docs/long-range.md": {"long-range": accuracy_table}}
+TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
+    "docs/long-range.md": {"long-range": accuracy_table},
+    "docs/state-tracking.md": {"state-tracking": state_table},
+}

@@ -1,0 +1,83 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""State tracking: networks that must carry a sum, a value or a permutation along a sequence.
+
+    python -m experiments.run state-tracking-choice      # every row with every learning rate, on validation
+    python -m experiments.run state-tracking             # the best of them with three other seeds
+
+Networks are trained on sequences of 3 to 40 symbols and tested on up to 256. All have as many parameters as Mamba-3.
+The table goes to ``docs/state-tracking.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.diagnostics import Network, Task
+from experiments.grids.long_range import Row, rate_grids
+
+__all__ = ["GRIDS", "NETWORKS", "RATES", "ROWS", "TASKS"]
+
+FIELDS = ("complex", "real")
+RATES = (3e-3, 6e-3, 1.2e-2, 2.4e-2)
+
+
+def _task(function: str, shortest: int = 3, **options: Any) -> Task:
+    """Return a task whose training lengths grow to 40 during the first half of 3,000 steps."""
+    return Task(function, tuple(options.items()), (shortest, 40), (40, 64, 128, 256), 3000, ramp=0.5)
+
+
+TASKS = {
+    "parity": _task("parity_data"),
+    "addition-5": _task("modular_addition_data", modulus=5),
+    "addition-60": _task("modular_addition_data", modulus=60),
+    "arithmetic": _task("modular_arithmetic_data"),
+    "arithmetic-brackets": _task("modular_arithmetic_data", brackets=True),
+    "S3": _task("permutation_data", group="S3"),
+    "A5": _task("permutation_data", group="A5"),
+}
+MAMBA: dict[str, Any] = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 1,
+    "state_size": 32,
+    "head_dim": 32,
+    "rope_fraction": 1.0,
+    "time_step_min": 0.1,
+    "time_step_max": 1.0,
+    "A_activation": "softplus",
+    "initializer_range": 0.2,
+}
+RECURRENT = {"hidden_size": 64, "num_hidden_layers": 1, "hidden_dropout_prob": 0.0}
+DECODER = {
+    "hidden_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "number_field": "real",
+    "initializer_range": 0.2,
+}
+COMPARED = Network("ComplexMamba", tuple(MAMBA.items()))
+
+
+def _mamba(**changes: Any) -> Network:
+    return Network("ComplexMamba", tuple({**MAMBA, **changes}.items()), COMPARED)
+
+
+def _recurrent(rnn_type: str, number_field: str) -> Network:
+    options = {**RECURRENT, "rnn_type": rnn_type, "number_field": number_field}
+    return Network("ComplexRecurrentLM", tuple(options.items()), COMPARED, fitted="recurrent_size")
+
+
+def _decoder(position_type: str) -> Network:
+    return Network("ComplexLlama", tuple({**DECODER, "position_type": position_type}.items()), COMPARED)
+
+
+NETWORKS = {
+    "Mamba-3": COMPARED,
+    "Mamba-3, heavy-tailed decay": _mamba(A_activation="heavy_tail"),
+    "Mamba-3, without rotation": _mamba(number_field="real"),
+    **{f"{field} {kind.upper()}": _recurrent(kind, field) for kind in ("lru", "lstm", "gru") for field in FIELDS},
+    **{f"Transformer, {position_type}": _decoder(position_type) for position_type in ("rotary", "polar")},
+}
+ROWS = {f"{task},{name}": Row(TASKS[task], network) for task in TASKS for name, network in NETWORKS.items()}
+GRIDS = rate_grids("state-tracking", ROWS, RATES)
