@@ -19,7 +19,7 @@ from experiments.paper.data import DATASETS, FOLDS
 from experiments.paper.figures import word_frequencies
 from experiments.paper.protocol import EMBEDDINGS, PAPER_NETWORKS, Cell, run_cell, settings
 
-__all__ = ["GCN_TABLE", "GRIDS", "TABLE2", "TABLE4", "Scheme"]
+__all__ = ["GCN_TABLE", "GRIDS", "TABLE2", "TABLE4", "TABLE5", "TABLE6", "Published", "Scheme"]
 
 # Columns of the paper that have a data set here.
 COLUMNS = ("mr", "subj", "sst2", "trec")
@@ -102,6 +102,49 @@ TABLE4: tuple[Scheme, ...] = (
     Scheme("vanilla Transformer (TPE)", "TPE", (), 0.761),
 )
 
+
+@dataclass(frozen=True)
+class Published:
+    """A table of published figures: its rows are name, printed value (* from other papers), grid and row here."""
+
+    unit: str
+    grid: str
+    place: str
+    rows: tuple[tuple[str, str, str, str], ...]
+    digits: int = 1
+    lower_is_better: bool = False
+
+
+TABLE5 = Published(
+    "BLEU",
+    "multi30k-en-de",
+    "test/bleu",
+    (
+        ("attentional encoder-decoder", "26.8 *", "synconmt", "bahdanau"),
+        ("the same with linguistic features", "28.4 *", "synconmt", "bahdanau-relations"),
+        ("the same with BPE", "34.2 *", "", ""),
+        ("Transformer, equal stored width", "34.5 *", "multi30k-en-de", "sinusoidal_position-real"),
+        ("Transformer, equal parameters", "", "multi30k-en-de", "sinusoidal_position-equal-parameters"),
+        ("Transformer, complex-vanilla", "34.7", "multi30k-en-de", "complex_vanilla"),
+        ("Transformer, complex-order", "35.8", "multi30k-en-de", "complex_order"),
+    ),
+)
+TABLE6 = Published(
+    "bits per character",
+    "long-text8",
+    "test/bits_per_token",
+    (
+        ("BN-LSTM", "1.36 *", "", ""),
+        ("LN HM-LSTM", "1.29 *", "", ""),
+        ("RHN, large mLSTM", "1.27 *", "", ""),
+        ("Transformer-XL, equal stored width", "1.29", "long-text8", "real"),
+        ("Transformer-XL, equal parameters", "", "long-text8", "real-equal-parameters"),
+        ("complex-vanilla", "1.30", "long-text8", "complex_vanilla"),
+        ("Transformer-XL, complex-order", "1.26", "long-text8", "complex_order"),
+    ),
+    digits=3,
+    lower_is_better=True,
+)
 
 # Of complex LSTMs, chosen on TREC's validation split like the other options of this table.
 GATE = (("gate", "modulus"),)
