@@ -43,7 +43,7 @@ EQUATIONS = Part(
     "Sections and equations",
     "section, equation",
     (
-        Row("Abstract, section 1", "motivation, contributions", result=PROSE),
+        Row("Abstract, Section 1", "motivation, contributions", result=PROSE),
         Row("Section 2, Eq. 1", "word vector plus position vector", "nn.WordPositionEmbedding"),
         Row(
             "Section 2.1, Eq. 2, 3",
@@ -75,12 +75,12 @@ EQUATIONS = Part(
         Row("Section 2.3, Eq. 6", "word part times position part", "nn.ComplexOrderEmbedding"),
         Row("Section 2.3", "mean over positions is 2/π of the amplitude", result="an error: [errata](../errata.md)"),
         Row(
-            "Section 3.1",
+            "Sections 3, 3.1",
             "number of parameters, word-sharing and dimension-sharing",
             "nn.ComplexOrderEmbedding",
             result="`frequency_sharing`; the two counts are exchanged: [errata](../errata.md)",
         ),
-        Row("Section 4, 5", "related work, conclusions", result=PROSE),
+        Row("Sections 4, 5", "related work, conclusions", result=PROSE),
         Row("App. A, Eq. 7", "trigonometric positions", "nn.WordPositionEmbedding, nn.sinusoidal_frequencies"),
         Row(
             "App. A, Eq. 8, 9",
@@ -168,7 +168,7 @@ RUNS = Part(
         ),
         Row("Table 4", "sharing schemes, on SST as in the paper", "", 'paper-table4 "sst2,*"', "sentences only"),
         Row(
-            "Table 5",
+            "Section 3.2, Table 5",
             "translation",
             "examples/translation/run_translation.py",
             "multi30k-en-de",
@@ -176,7 +176,7 @@ RUNS = Part(
             "{multi30k-en-de|complex_order|sinusoidal_position-real|test/bleu}",
         ),
         Row(
-            "Table 6",
+            "Section 3.3, Table 6",
             "language modeling",
             "examples/language-modeling/run_clm_xl.py",
             "long-text8",

@@ -61,6 +61,12 @@ CHAPTER3 = Part(
     "table, figure, claim",
     (
         Row(
+            "Section 3.4",
+            "three experiments",
+            "experiments/grids/thesis.py",
+            result=f"[setup]({PAGE}#what-the-thesis-ran-and-what-is-run-here)",
+        ),
+        Row(
             "Table 3.1",
             "Experiment 1, MNIST",
             "experiments/thesis/protocol.py",
@@ -107,7 +113,7 @@ CHAPTER3 = Part(
             result="equal to the printed ones, tested",
         ),
         Row(
-            "Section 3.5, 3.8",
+            "Sections 3.5, 3.8",
             "real networks are the upper bound",
             "experiments/tables/thesis.py",
             "thesis-mlp",
@@ -136,7 +142,7 @@ CHAPTER3 = Part(
             "500,000 parameters, k = 0 and 8. Real: {thesis-mlp|mnist,2,relu,0,real|mnist,2,relu,8,real|test}. "
             "Complex: {thesis-mlp|mnist,2,relu,0,complex|mnist,2,relu,8,complex|test}",
         ),
-        Row("Section 3.5, 3.7", "convolutions fail less often", "", "thesis-cnn", failures),
+        Row("Sections 3.5, 3.7", "convolutions fail less often", "", "thesis-cnn", failures),
         Row(
             "Section 3.7",
             "complex networks overfit less",
@@ -287,14 +293,14 @@ CHAPTER4 = Part(
             f"[due to the cosine]({SEMANTICS}#against-the-cosine)",
         ),
         Row(
-            "Section 4.3.2, 4.6.3",
+            "Sections 4.3.2, 4.6.3",
             "phases should be learned",
             "experiments/thesis/born.py",
             "thesis-semantics-phases",
             f"[on par with zeros]({SEMANTICS}#phases-that-are-learned)",
         ),
         Row(
-            "Section 4.5.4, 4.5.7",
+            "Sections 4.5.4, 4.5.7",
             "words evolve by their role",
             "experiments/thesis/evolution.py",
             "thesis-semantics-evolution",

@@ -28,7 +28,7 @@ CHAPTER5 = Part(
         Row("Figure 5.5", "Spectral-Scaled", "nn.SpectralScaledAttention", result='`variant="spectral_scaled"`'),
         Row("Figures 5.6, 5.7", "durations and symbols of Babble", result=NO_BABBLE),
         Row(
-            "Table 5.2",
+            "Section 5.5.5, Table 5.2",
             "accuracy on tasks b1 to b7",
             "examples/phonetic-transcription/run_babble.py",
             result=f"{NO_BABBLE}; [synthetic speech]({SYNTHETIC}#babble-layout) has its layout",
@@ -39,7 +39,7 @@ CHAPTER5 = Part(
             result=f"{NO_BABBLE}; no convolutional feed-forward network is built",
         ),
         Row(
-            "App. A, Table 1",
+            "App. A.1, Table 1",
             "symbols and categories",
             "recipes.IPA_CATEGORIES, recipes.ipa_category",
             result="categories tested; counts need Babble",
@@ -61,7 +61,7 @@ CHAPTER5 = Part(
             "{espeak|fully_spectral|real|test/label_error_rate}",
         ),
         Row(
-            "Section 1.2, 2.6",
+            "Sections 1.2, 2.6",
             "the phase of the spectrum is important",
             "examples/speech/run_audio_classification.py",
             "fsdd",
@@ -90,7 +90,7 @@ CHAPTER5 = Part(
             f"[table]({SPEECH}#results-spoken-digits)",
         ),
         Row(
-            "Section 5.4, 5.6",
+            "Sections 5.4, 5.6",
             "the convolution theorem saves time",
             "nn.FrequencyKernel",
             result="not repeated: not measured",

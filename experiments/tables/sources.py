@@ -57,12 +57,24 @@ def counts(rows: Iterable[Row], results: Path) -> tuple[int, ...]:
 def times(results: Path) -> str:
     """Tabulate runs and recorded seconds of every grid, the longest run, and an estimate of the missing runs."""
     header = ["grid", "rows with results", "runs", "recorded hours", "longest run", "hours of missing runs, estimated"]
-    return markdown_table(header, [time_row(grid, results) for grid in GRIDS.values()])
+    rows = [time_row(grid, results) for grid in GRIDS.values()]
+    total = f"{sum(map(recorded, (lines_of(grid, results) for grid in GRIDS.values()))) / 3600:.0f}"
+    return markdown_table(header, [*rows, ["all", "", str(sum(int(row[2]) for row in rows)), total, "", ""]])
+
+
+def lines_of(grid: Grid, results: Path) -> list[dict[str, Any]]:
+    """Return the runs of a grid."""
+    return read_lines(results / f"{grid.name}.jsonl")
+
+
+def recorded(lines: Iterable[Mapping[str, Any]]) -> float:
+    """Return the sum of the seconds that runs recorded."""
+    return sum(line.get("seconds") or 0 for line in lines)
 
 
 def time_row(grid: Grid, results: Path) -> list[str]:
     """Return the cells of one grid."""
-    lines = read_lines(results / f"{grid.name}.jsonl")
+    lines = lines_of(grid, results)
     seconds = [line["seconds"] for line in lines if line.get("seconds") is not None]
     rows = f"{len({line['row'] for line in lines})} of {len(grid.rows)}"
     if not seconds:

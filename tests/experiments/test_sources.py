@@ -26,6 +26,16 @@ NUMBERED = {
         "Figure": {"2.": 4, "3.": 9, "4.": 7, "5.": 7},
     },
 }
+SECTIONS = {
+    "complex-order": "1 2 2.1 2.2 2.3 3 3.1 3.2 3.3 4 5",
+    "synconmt": "1 2 2.1 2.2 3 3.1 3.2 3.3 4 4.1 4.2 4.3 4.4 4.5 5 6",
+    "thesis": (
+        "1.1 1.2 1.3 1.4 2.1 2.2 2.3 2.4 2.5 2.6 2.7 2.8 2.9 2.10 3.1 3.2 3.3 3.4 3.5 3.6 3.7 3.8 "
+        "4.1 4.2 4.3 4.3.1 4.3.2 4.3.3 4.3.4 4.4 4.4.1 4.5 4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.6.1 4.5.6.2 4.5.7 "
+        "4.5.8 4.5.8.1 4.5.8.2 4.5.8.3 4.5.9 4.6 4.6.1 4.6.2 4.6.3 4.7 "
+        "5.1 5.2 5.2.1 5.3 5.4 5.5 5.5.1 5.5.2 5.5.3 5.5.4 5.5.5 5.6 6.1 6.2 6.2.1 6.2.2"
+    ),
+}
 
 
 def places(rows: list[Row], kind: str) -> Iterator[str]:
@@ -57,6 +67,12 @@ def test_every_equation_table_and_figure_has_a_row(source: str, kind: str) -> No
     if source == "thesis":
         found = {place for place in found if "." in place}  # the appendix has numbers of its own
     assert found == expected
+
+
+@pytest.mark.parametrize("source", SECTIONS)
+def test_every_section_has_a_row(source: str) -> None:
+    listed = re.findall(r"Sections? (\d[\d.]*(?:, \d[\d.]*)*)", " ".join(row.place for row in rows_of(source)))
+    assert {number for numbers in listed for number in numbers.split(", ")} == {*SECTIONS[source].split()}
 
 
 @pytest.mark.parametrize(
