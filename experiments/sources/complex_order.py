@@ -173,7 +173,8 @@ RUNS = Part(
             "examples/translation/run_translation.py",
             "multi30k-en-de",
             f"[table]({PAGE}#tables-5-and-6). complex-order and the real Transformer, BLEU: "
-            "{multi30k-en-de|complex_order|sinusoidal_position-real|test/bleu}",
+            "{multi30k-en-de|complex_order|sinusoidal_position-real|test/bleu}. Full size: "
+            "[command](../../examples/translation/README.md#multi30k)",
         ),
         Row(
             "Section 3.3, Table 6",

@@ -173,7 +173,7 @@ CHAPTER4 = Part(
         Row("Eq. 4.29", "Born's rule", "semantics.measure, nn.Measurement"),
         Row("Eq. 4.30 to 4.32", "mixture, coherences", "semantics.mixture", result=ERRATA),
         Row("Eq. 4.33, 4.34", "Lagrange's identity", result="an identity: nothing to build"),
-        Row("Section 4.5.3, Eq. 4.35", "inner product", "nn.hermitian_inner, semantics.fidelity", result=ERRATA),
+        Row("Section 4.5.3, Eq. 4.35", "inner product", "nn.hermitian_inner, semantics.WordSpace", result=ERRATA),
         Row("Section 4.5.4, Eq. 4.36", "unitary evolution", "semantics.evolve, nn.UnitaryLinear"),
         Row("Eq. 4.37", "Hadamard operator", "semantics.hadamard"),
         Row("Eq. 4.38, 4.77", "phase shift", "semantics.phase_shift"),
@@ -195,12 +195,17 @@ CHAPTER4 = Part(
         Row(
             "Section 4.5.7, Eq. 4.61 to 4.63",
             "words and phrases",
-            "semantics.ket, semantics.mixture, nn.mix",
+            "semantics.ket, semantics.mixture, nn.density_matrix",
             result=ERRATA,
         ),
         Row("Eq. 4.64, 4.65", "entropy", "semantics.entropy"),
         Row("Eq. 4.66", "spectral decomposition", "semantics.spectral_decomposition", result=ERRATA),
-        Row("Sections 4.5.8, 4.5.8.1, Eq. 4.67 to 4.70", "pmi", "semantics.SemanticSpace", result=ERRATA),
+        Row(
+            "Sections 4.5.8, 4.5.8.1, Eq. 4.67 to 4.70",
+            "pmi",
+            "semantics.Cooccurrences, semantics.SemanticSpace",
+            result=ERRATA,
+        ),
         Row("Eq. 4.71 to 4.75", "classical spaces", "semantics.SemanticSpace", result=ERRATA),
         Row(
             "Section 4.5.8.2, Eq. 4.76, 4.78 to 4.81",
@@ -218,7 +223,7 @@ CHAPTER5 = Part(
     (
         Row("Sections 5.1, 5.2", "introduction, literature", result=PROSE),
         Row("Eq. 5.1", "label error rate", "TranscriptionMetric"),
-        Row("Eq. 5.2, 5.3", "accuracy, top-k accuracy", "TranscriptionMetric, metrics.transcription"),
+        Row("Eq. 5.2, 5.3", "accuracy, top-k accuracy", "metrics.transcription.top_k_accuracy"),
         Row("Section 5.2.1", "MFCC", "SpectralFeatureExtractor", result='`feature_type="mfcc"`'),
         Row("Eq. 5.4, 5.5", "CTC", "SpectralTransformerForCTC"),
         Row("Eq. 5.6", "best path", "SpectralTransformerForCTC"),

@@ -4,9 +4,14 @@
 
 from __future__ import annotations
 
+import argparse
 import re
+import runpy
+import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.reporting import ROOT, add_line
@@ -58,6 +63,33 @@ def test_names_and_commands_exist(source: str) -> None:
             resolve(name)
         if row.command:
             check_command(row.command)
+
+
+class Parsed(Exception):
+    """Raised after parsing a command line."""
+
+
+COMMANDS = sorted({row.command for source in SOURCES for row in rows_of(source) if row.command.startswith("python")})
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.split()[1:4]))
+def test_commands_fit_their_scripts(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, *words = shlex.split(command)
+    parse = argparse.ArgumentParser.parse_known_args
+
+    def stop(parser: argparse.ArgumentParser, *arguments: Any, **keywords: Any) -> Any:
+        if not parse(parser, *arguments, **keywords)[1]:
+            raise Parsed
+        raise AssertionError("arguments that the script does not have")
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_known_args", stop)
+    run = runpy.run_module if words[0] == "-m" else runpy.run_path
+    script, *arguments = words[1:] if words[0] == "-m" else words
+    monkeypatch.setattr(sys, "argv", [script, *arguments])
+    monkeypatch.syspath_prepend(ROOT / Path(script).parent)
+    with pytest.raises(Parsed):
+        run(script if words[0] == "-m" else str(ROOT / script), run_name="__main__")
 
 
 @pytest.mark.parametrize(("source", "kind"), [(source, kind) for source, kinds in NUMBERED.items() for kind in kinds])
