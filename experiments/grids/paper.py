@@ -17,9 +17,9 @@ import transformers
 from experiments.grid import Functions
 from experiments.paper.data import DATASETS, FOLDS
 from experiments.paper.figures import word_frequencies
-from experiments.paper.protocol import EMBEDDINGS, PAPER_NETWORKS, Cell, run_cell, settings
+from experiments.paper.protocol import EMBEDDINGS, PAPER_NETWORKS, Cell, run_cell, settings, validate_cell
 
-__all__ = ["GCN_TABLE", "GRIDS", "TABLE2", "TABLE4", "TABLE5", "TABLE6", "Published", "Scheme"]
+__all__ = ["GCN_TABLE", "GRIDS", "TABLE2", "TABLE4", "TABLE5", "TABLE6", "WIDTHS", "Published", "Scheme"]
 
 # Columns of the paper that have a data set here.
 COLUMNS = ("mr", "subj", "sst2", "trec")
@@ -146,6 +146,12 @@ TABLE6 = Published(
     lower_is_better=True,
 )
 
+# Between a real row and a complex-order row, which has half as many elements for the meaning of a word.
+WIDTHS: dict[str, tuple[str, tuple[tuple[str, Any], ...]]] = {
+    "real, width 50": ("none", (("hidden_size", 50),)),
+    "free complex table": ("complex-order", (("embedding_type", "word"),)),
+}
+
 # Of complex LSTMs, chosen on TREC's validation split like the other options of this table.
 GATE = (("gate", "modulus"),)
 
@@ -193,6 +199,13 @@ GRIDS = (
         _rows_of(Cell(d, "Transformer", s.embedding, 0, options=s.options) for d in DATASETS for s in TABLE4),
         (0, 1, 2),
         quietly(run_cell),
+        settings,
+    ),
+    Functions(
+        "paper-widths",
+        _rows_of(Cell("mr", "FastText", name, 0, options=options) for name, options in WIDTHS.values()),
+        (0, 1, 2),
+        quietly(validate_cell),
         settings,
     ),
     Functions(

@@ -226,7 +226,7 @@ CHAPTER5 = Part(
         Row("Eq. 5.2, 5.3", "accuracy, top-k accuracy", "metrics.transcription.top_k_accuracy"),
         Row("Section 5.2.1", "MFCC", "SpectralFeatureExtractor", result='`feature_type="mfcc"`'),
         Row("Eq. 5.4, 5.5", "CTC", "SpectralTransformerForCTC"),
-        Row("Eq. 5.6", "best path", "SpectralTransformerForCTC"),
+        Row("Eq. 5.6", "best path", "SpectralTransformerProcessor"),
         Row(
             "Section 5.2.1",
             "beam search",

@@ -15,10 +15,11 @@ import numpy as np
 from benchmarks.reporting import markdown_table, read_lines
 from scipy.stats import wilcoxon
 
+from experiments.grids import GRIDS
 from experiments.grids.fair import FINAL_SEEDS
-from experiments.grids.paper import GCN_TABLE, TABLE2, TABLE4, TABLE5, TABLE6, Published
+from experiments.grids.paper import GCN_TABLE, TABLE2, TABLE4, TABLE5, TABLE6, WIDTHS, Published
 from experiments.paper.protocol import EMBEDDINGS, NETWORKS
-from experiments.tables.runs import MISSING, figures, find_runs, holm, mean_std
+from experiments.tables.runs import MISSING, figures, find_runs, holm, mean_std, read_runs
 from experiments.tables.verdicts import verdict
 
 __all__ = ["TABLES", "accuracy_table", "signed_rank", "whole_rows"]
@@ -218,6 +219,19 @@ def published_table(results: Path, table: Published) -> str:
     return markdown_table(header, rows)
 
 
+def widths_table(results: Path) -> str:
+    """Tabulate validation accuracy of FastText on MR between a real row of Table 2 and complex-order."""
+    grid = GRIDS["paper-widths"]
+    rows = {"real, width 100": "mr,FastText,none"}
+    rows |= dict(zip(WIDTHS, grid.rows, strict=True)) | {"complex-order": "mr,FastText,complex-order"}
+    cells = []
+    for name, row in rows.items():
+        runs = read_runs(results / f"{'paper-widths' if row in grid.rows else 'paper-table2'}.jsonl", row)
+        accuracy = percent(figures(runs, "validation_accuracy")) if runs else MISSING
+        cells.append([name, accuracy, str(len(runs) or "")])
+    return markdown_table(["FastText on MR, validation", "accuracy", "seeds"], cells)
+
+
 def _accuracies(results: Path) -> list[Result]:
     return [*read_lines(results / "paper-table2.jsonl"), *read_lines(results / "paper-table2-folds.jsonl")]
 
@@ -233,6 +247,7 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
         "gcn": lambda results: table2(_accuracies(results), ["GCN"], {"GCN": GCN_TABLE}),
         "fair": fair_table,
         "table4": lambda results: table4(read_lines(results / "paper-table4.jsonl")),
+        "widths": widths_table,
         "table5": partial(published_table, table=TABLE5),
         "table6": partial(published_table, table=TABLE6),
         "table7": table7,
