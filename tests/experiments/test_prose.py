@@ -12,8 +12,15 @@ from typing import Any
 import pytest
 from benchmarks.reporting import RESULTS, ROOT, read_lines
 from experiments.tables.runs import figures
+from experiments.thesis.printed import PRINTED
+from experiments.thesis.printed_semantics import PRINTED_PHRASES
 
 DEPTHS = (0, 2, 4, 8)
+PAIRS = ("noun-noun", "adjective-noun", "verb-object", "gs2011")
+# Quantum space of counts -> the classical space that it is built from.
+BASELINES = {"probability amplitude": "probability"} | {
+    f"npmi_{kind}{phases}": f"pmi_{kind}" for kind in "abc" for phases in ("", " phases")
+}
 
 
 @cache
@@ -215,6 +222,44 @@ def semantics() -> Iterator[str]:
     yield f"gains {min(gain(m, place) for m in 'abc' for place in sets):.2f} or more".replace("0.", ".")
 
 
+def errata() -> Iterator[str]:
+    """Yield sentences about values that the sources print."""
+    ones, cnn = PRINTED["1"], PRINTED["cnn"]
+
+    def better(table: dict[Any, float], data: str) -> tuple[int, int]:
+        cells = [key[:3] for key in table if key[0] == data and key[3] == "real"]
+        return sum(table[*cell, "complex"] > table[*cell, "real"] for cell in cells), len(cells)
+
+    dense_rows, cnn_rows = better(ones, "mnist"), better(cnn, "mnist")
+    yield (
+        f"better in {dense_rows[0]} of {dense_rows[1]} rows of T Table 3.1 and {cnn_rows[0]} of {cnn_rows[1]} of T "
+        "Table 3.9"
+    )
+    for k in (0, 2):
+        for field in ("real", "complex"):
+            column = {name: value for (data, name, d, f), value in cnn.items() if (data, d, f) == ("r52", k, field)}
+            assert column["|z|"] < max(column.values())
+    relu = [
+        max(values) - min(values)
+        for layout in "12"
+        for field in ("real", "complex")
+        for values in [[PRINTED[layout]["mnist", "relu", k, field] for k in DEPTHS]]
+    ]
+    yield f"all depths are within {100 * max(relu):.1f} points in either field"
+    below = {
+        name: sum(
+            table[space, pair] <= table[classical, pair] for space, classical in BASELINES.items() for pair in PAIRS
+        )
+        for name, table in PRINTED_PHRASES.items()
+    }
+    yield f"{below['add']} are below their baseline in T Table 4.6 and {below['multiply']} in T Table 4.7"
+    best = {
+        name: [max(value for (_, column), value in table.items() if column == pair) for pair in PAIRS]
+        for name, table in PRINTED_PHRASES.items()
+    }
+    assert [m > a for a, m in zip(best["add"], best["multiply"], strict=True)] == [False, False, False, True]
+
+
 def translation() -> Iterator[str]:
     def behind(*rows: str) -> float:
         return min(bleu(row, "multi30k-en-de") for row in rows) - bleu("complex_order", "multi30k-en-de")
@@ -270,6 +315,7 @@ def language_modeling() -> Iterator[str]:
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "docs/thesis.md": thesis,
     "docs/choose.md": choose,
+    "docs/errata.md": errata,
     "docs/paper.md": paper,
     "docs/semantics.md": semantics,
     "examples/translation/README.md": translation,
