@@ -20,7 +20,8 @@ CHAPTER2 = Part(
             "Section 1.2",
             "four research questions",
             result="answered by the claims [A, B, C](../thesis.md#the-claims) and "
-            "[D](../semantics.md#the-claims), and for speech [below](#chapter-5-speech)",
+            "[D](../semantics.md#the-claims), and by those on "
+            "[speech](../../examples/speech/README.md#claims-of-the-thesis-chapter-5)",
         ),
         Row(
             "Section 1.2, chapter 2",
