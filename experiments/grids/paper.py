@@ -17,9 +17,9 @@ import transformers
 from experiments.grid import Functions
 from experiments.paper.data import DATASETS, FOLDS
 from experiments.paper.figures import word_frequencies
-from experiments.paper.protocol import EMBEDDINGS, PAPER_NETWORKS, Cell, run_cell, settings
+from experiments.paper.protocol import EMBEDDINGS, PAPER_NETWORKS, Cell, run_cell, settings, validate_cell
 
-__all__ = ["GCN_TABLE", "GRIDS", "TABLE2", "TABLE4", "Scheme"]
+__all__ = ["GCN_TABLE", "GRIDS", "TABLE2", "TABLE4", "TABLE5", "TABLE6", "WIDTHS", "Published", "Scheme"]
 
 # Columns of the paper that have a data set here.
 COLUMNS = ("mr", "subj", "sst2", "trec")
@@ -103,6 +103,55 @@ TABLE4: tuple[Scheme, ...] = (
 )
 
 
+@dataclass(frozen=True)
+class Published:
+    """A table of published figures: its rows are name, printed value (* from other papers), grid and row here."""
+
+    unit: str
+    grid: str
+    place: str
+    rows: tuple[tuple[str, str, str, str], ...]
+    digits: int = 1
+    lower_is_better: bool = False
+
+
+TABLE5 = Published(
+    "BLEU",
+    "multi30k-en-de",
+    "test/bleu",
+    (
+        ("attentional encoder-decoder", "26.8 *", "synconmt", "bahdanau"),
+        ("the same with linguistic features", "28.4 *", "synconmt", "bahdanau-relations"),
+        ("the same with BPE", "34.2 *", "", ""),
+        ("Transformer, equal stored width", "34.5 *", "multi30k-en-de", "sinusoidal_position-real"),
+        ("Transformer, equal parameters", "", "multi30k-en-de", "sinusoidal_position-equal-parameters"),
+        ("Transformer, complex-vanilla", "34.7", "multi30k-en-de", "complex_vanilla"),
+        ("Transformer, complex-order", "35.8", "multi30k-en-de", "complex_order"),
+    ),
+)
+TABLE6 = Published(
+    "bits per character",
+    "long-text8",
+    "test/bits_per_token",
+    (
+        ("BN-LSTM", "1.36 *", "", ""),
+        ("LN HM-LSTM", "1.29 *", "", ""),
+        ("RHN, large mLSTM", "1.27 *", "", ""),
+        ("Transformer-XL, equal stored width", "1.29", "long-text8", "real"),
+        ("Transformer-XL, equal parameters", "", "long-text8", "real-equal-parameters"),
+        ("complex-vanilla", "1.30", "long-text8", "complex_vanilla"),
+        ("Transformer-XL, complex-order", "1.26", "long-text8", "complex_order"),
+    ),
+    digits=3,
+    lower_is_better=True,
+)
+
+# Between a real row and a complex-order row, which has half as many elements for the meaning of a word.
+WIDTHS: dict[str, tuple[str, tuple[tuple[str, Any], ...]]] = {
+    "real, width 50": ("none", (("hidden_size", 50),)),
+    "free complex table": ("complex-order", (("embedding_type", "word"),)),
+}
+
 # Of complex LSTMs, chosen on TREC's validation split like the other options of this table.
 GATE = (("gate", "modulus"),)
 
@@ -150,6 +199,13 @@ GRIDS = (
         _rows_of(Cell(d, "Transformer", s.embedding, 0, options=s.options) for d in DATASETS for s in TABLE4),
         (0, 1, 2),
         quietly(run_cell),
+        settings,
+    ),
+    Functions(
+        "paper-widths",
+        _rows_of(Cell("mr", "FastText", name, 0, options=options) for name, options in WIDTHS.values()),
+        (0, 1, 2),
+        quietly(validate_cell),
         settings,
     ),
     Functions(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,19 @@ import numpy as np
 from benchmarks.reporting import markdown_table, read_lines
 from scipy.stats import wilcoxon
 
+from experiments.grids import GRIDS
 from experiments.grids.fair import FINAL_SEEDS
-from experiments.grids.paper import GCN_TABLE, TABLE2, TABLE4
+from experiments.grids.paper import GCN_TABLE, TABLE2, TABLE4, TABLE5, TABLE6, WIDTHS, Published
 from experiments.paper.protocol import EMBEDDINGS, NETWORKS
-from experiments.tables.runs import MISSING, holm, mean_std
+from experiments.tables.runs import MISSING, figures, find_runs, holm, mean_std, read_runs
+from experiments.tables.verdicts import verdict
 
 __all__ = ["TABLES", "accuracy_table", "signed_rank", "whole_rows"]
 
 # Which row complex-order is significantly better (or worse) than; the marks of the paper, in the order of EMBEDDINGS.
 MARKS = dict(zip(EMBEDDINGS, ("§", "†", "‡", "*"), strict=False))
 LEVEL = 0.05
+COMPLEX_ORDER = "complex_order"  # row of the grids of Tables 5 and 6
 
 FIELDS = {embedding: field for embedding, (_, field) in EMBEDDINGS.items()}
 
@@ -200,6 +204,34 @@ def table7(results: Path) -> str:
     return f"{markdown_table(['frequencies', 'words'], rows)}\n\nPeriods: {quartiles}; {ends}."
 
 
+def published_table(results: Path, table: Published) -> str:
+    """Tabulate the rows of a published table, ours beside them, and the verdict on complex-order against each."""
+    ours = find_runs(results / f"{table.grid}.jsonl", [COMPLEX_ORDER]).get(COMPLEX_ORDER, [])
+    rows = []
+    for name, printed, grid, row in table.rows:
+        runs = find_runs(results / f"{grid}.jsonl", [row]).get(row, []) if grid else []
+        scores = [figures(found, table.place) for found in (ours, runs)]
+        own = row == COMPLEX_ORDER and grid == table.grid
+        compared = verdict(*scores, table.lower_is_better) if all(scores) and not own else ""
+        here = mean_std(scores[1], table.digits) if runs else "not repeated"
+        rows.append([name, printed, f"`{grid} {row}`" if runs else "", here, str(len(runs) or ""), compared])
+    header = ["row", f"paper, {table.unit}", "run", f"here, {table.unit}", "seeds", "complex-order against it"]
+    return markdown_table(header, rows)
+
+
+def widths_table(results: Path) -> str:
+    """Tabulate validation accuracy of FastText on MR between a real row of Table 2 and complex-order."""
+    grid = GRIDS["paper-widths"]
+    rows = {"real, width 100": "mr,FastText,none"}
+    rows |= dict(zip(WIDTHS, grid.rows, strict=True)) | {"complex-order": "mr,FastText,complex-order"}
+    cells = []
+    for name, row in rows.items():
+        runs = read_runs(results / f"{'paper-widths' if row in grid.rows else 'paper-table2'}.jsonl", row)
+        accuracy = percent(figures(runs, "validation_accuracy")) if runs else MISSING
+        cells.append([name, accuracy, str(len(runs) or "")])
+    return markdown_table(["FastText on MR, validation", "accuracy", "seeds"], cells)
+
+
 def _accuracies(results: Path) -> list[Result]:
     return [*read_lines(results / "paper-table2.jsonl"), *read_lines(results / "paper-table2-folds.jsonl")]
 
@@ -215,6 +247,9 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
         "gcn": lambda results: table2(_accuracies(results), ["GCN"], {"GCN": GCN_TABLE}),
         "fair": fair_table,
         "table4": lambda results: table4(read_lines(results / "paper-table4.jsonl")),
+        "widths": widths_table,
+        "table5": partial(published_table, table=TABLE5),
+        "table6": partial(published_table, table=TABLE6),
         "table7": table7,
     }
 }
