@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 from benchmarks.reporting import machine_facts
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 import complex_transformers
@@ -51,6 +51,7 @@ class Task:
     """A generated task: a function of ``recipes``, its options, the lengths of training and test, and the steps.
 
     The longest training length grows from the shortest one during the share ``ramp`` of the steps, a curriculum.
+    ``label_smoothing`` is a part of the training loss only.
     """
 
     function: str
@@ -59,6 +60,7 @@ class Task:
     test_lengths: tuple[int, ...]
     steps: int
     ramp: float = 0.0
+    label_smoothing: float = 0.0
 
     def longest(self, step: int) -> int:
         """Return the longest training length at a step."""
@@ -147,7 +149,7 @@ def train(cell: Cell, seed: int, model: PreTrainedModel) -> list[float]:
     model.train()
     for sequences in itertools.islice(batches(cell.task, seed), steps):
         optimizer.zero_grad()
-        loss = model(sequences.input_ids, labels=sequences.labels).loss
+        loss = _training_loss(model(sequences.input_ids).logits, sequences.labels, cell.task.label_smoothing)
         losses.append(loss.item())
         if not math.isfinite(losses[-1]):
             break
@@ -156,6 +158,13 @@ def train(cell: Cell, seed: int, model: PreTrainedModel) -> list[float]:
         optimizer.step()
         rate.step()
     return losses
+
+
+def _training_loss(logits: Tensor, labels: Tensor, label_smoothing: float) -> Tensor:
+    """Return the mean cross-entropy of the labels of the next positions; -100 is no label."""
+    return nn.functional.cross_entropy(
+        logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), label_smoothing=label_smoothing
+    )
 
 
 @torch.no_grad()

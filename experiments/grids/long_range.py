@@ -12,7 +12,7 @@ number of parameters. The table goes to ``docs/long-range.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from experiments.diagnostics import Cell, Network, Task, run, settings, validate
@@ -94,9 +94,18 @@ ROWS = {
 }
 
 
-def rate_grids(name: str, rows: Mapping[str, Row], rates: Sequence[float] = RATES) -> tuple[Grid, Grid]:
-    """Return ``name-choice``, every row with every learning rate on validation, and ``name``, the best of them."""
-    choices = {f"{row},{rate}": value.cell(rate) for row, value in rows.items() for rate in rates}
+def rate_grids(
+    name: str, rows: Mapping[str, Row], rates: Sequence[float] = RATES, share: float = 1.0
+) -> tuple[Grid, Grid]:
+    """Return ``name-choice``, every row with every learning rate on validation, and ``name``, the best of them.
+
+    The runs of the choice have this ``share`` of the steps.
+    """
+    shorter = {
+        row: replace(value, task=replace(value.task, steps=int(share * value.task.steps)))
+        for row, value in rows.items()
+    }
+    choices = {f"{row},{rate}": value.cell(rate) for row, value in shorter.items() for rate in rates}
     return (
         Functions(f"{name}-choice", choices, (CHOICE_SEED,), validate, settings),
         ChosenRate(name, rows, FINAL_SEEDS, run, settings, choice=f"{name}-choice", rates=rates),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """State tracking: networks that must carry a sum, a value or a permutation along a sequence.
 
-    python -m experiments.run state-tracking-choice      # every row with every learning rate, on validation
+    python -m experiments.run state-tracking-choice      # every row with every learning rate, a quarter of the steps, on validation
     python -m experiments.run state-tracking             # the best of them with three other seeds
 
 Networks are trained on sequences of 3 to 40 symbols and tested on up to 256. All have as many parameters as Mamba-3.
@@ -19,17 +19,18 @@ from experiments.grids.long_range import Row, rate_grids
 __all__ = ["GRIDS", "NETWORKS", "RATES", "ROWS", "TASKS"]
 
 FIELDS = ("complex", "real")
-RATES = (3e-3, 6e-3, 1.2e-2, 2.4e-2)
+RATES = (2.5e-3, 5e-3, 1e-2, 2e-2, 4e-2)
 
 
-def _task(function: str, shortest: int = 3, **options: Any) -> Task:
-    """Return a task whose training lengths grow to 40 during the first half of 3,000 steps."""
-    return Task(function, tuple(options.items()), (shortest, 40), (40, 64, 128, 256), 3000, ramp=0.5)
+def _task(function: str, steps: int = 3000, **options: Any) -> Task:
+    """Return a task whose training lengths grow to 40 during the first quarter of the steps."""
+    curriculum = {"ramp": 0.25, "label_smoothing": 0.1}
+    return Task(function, tuple(options.items()), (3, 40), (40, 64, 128, 256), steps, **curriculum)
 
 
 TASKS = {
-    "parity": _task("parity_data"),
-    "addition-5": _task("modular_addition_data", modulus=5),
+    "parity": _task("parity_data", 6000),
+    "addition-5": _task("modular_addition_data", 6000, modulus=5),
     "addition-60": _task("modular_addition_data", modulus=60),
     "arithmetic": _task("modular_arithmetic_data"),
     "arithmetic-brackets": _task("modular_arithmetic_data", brackets=True),
@@ -80,4 +81,4 @@ NETWORKS = {
     **{f"Transformer, {position_type}": _decoder(position_type) for position_type in ("rotary", "polar")},
 }
 ROWS = {f"{task},{name}": Row(TASKS[task], network) for task in TASKS for name, network in NETWORKS.items()}
-GRIDS = rate_grids("state-tracking", ROWS, RATES)
+GRIDS = rate_grids("state-tracking", ROWS, RATES, share=0.25)
