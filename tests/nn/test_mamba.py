@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch.autograd import gradcheck
+from torch.autograd import gradcheck, gradgradcheck
 
+from complex_transformers.kernels.waves import phase_factor
 from complex_transformers.nn import Mamba3Mixer
 from complex_transformers.nn.recurrent.state_space import accumulated, carried
 from oracles import TOLERANCE, assert_close, assert_refused, finite, r, randn
@@ -193,6 +194,16 @@ def test_gradients(variant):
 
     inputs = [randn(1, 7, 6, grad=True), *(p.detach().clone().requires_grad_() for p in layer.parameters())]
     assert gradcheck(function, inputs, fast_mode=True)
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_factors_of_rotations(size):
+    phase = randn(2, 4, size, grad=True)
+    expected = np.ones((2, 4, 5), complex)
+    expected[..., :size] = np.exp(1j * r(phase))
+    assert_close(complex_features(r(phase_factor(phase, 5))), expected)
+    assert gradcheck(lambda x: phase_factor(x, 5), phase)
+    assert gradgradcheck(lambda x: phase_factor(x, 5), phase)
 
 
 @pytest.mark.parametrize("kind", ["equal", "random"])

@@ -19,7 +19,7 @@ from ..initialization import fill_
 from ..linear import RealLinear
 from ..padding_order import real_first, reorder
 from ..precision import FullPrecision
-from .state_space import accumulated, rotate_first, state_space, state_space_step
+from .state_space import accumulated, rotated, state_space, state_space_step
 from .step_loop import check_sequence
 
 __all__ = ["Mamba3Mixer"]
@@ -263,7 +263,7 @@ class Mamba3Mixer(FullPrecision):
         if self.num_angles:
             increments = math.pi * torch.tanh(angle).unsqueeze(1) * step.unsqueeze(-1)
             angles, last_angle = accumulated(increments, first["angle"])
-            key, query = (rotate_first(side, angles.unsqueeze(-2)) for side in (key, query))
+            key, query = rotated((key, query), angles)
         value = _by_rank(x.unflatten(-1, (self.num_heads, -1)).permute(0, 3, 1, 2, 4), self.mimo_x)
         return Steps(query, key, value, -_by_head(damping) * step, before, own, last_angle)
 
