@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
+from complex_transformers import ComplexMambaConfig
 from complex_transformers.kernels.waves import phase_factor
 from complex_transformers.nn import Mamba3Mixer
 from complex_transformers.nn.recurrent.state_space import accumulated, carried
@@ -279,7 +280,40 @@ def test_bad_arguments():
     assert_refused("number_field must be one of", Mamba3Mixer, 6, head_dim=3, number_field="dual")
     layer, x = make(), torch.zeros(2, 3, 6, dtype=torch.float64)
     _, states = layer(x)
-    wrong = tuple(state[:1] for state in states)
-    assert_refused(r"angle must have shape \(2, 8\), got \(1, 8\) for the states of this layer", layer, x, wrong)
-    wrong = (states[0], states[1][:, :-2], *states[2:])
-    assert_refused(r"ssm must have shape \(2, 96\), got \(2, 94\)", layer, x, wrong)
+    expected = r"states must have the shapes {'angle': \(2, 8\), 'ssm': \(2, 96\), .*}, got \["
+    for wrong in (
+        tuple(state[:1] for state in states),
+        (states[0], states[1][:, :-2], *states[2:]),
+        states[:3],
+        make("real")(x)[1],
+    ):
+        assert_refused(expected, layer, x, wrong)
+
+
+RANGES = {
+    "time_step_min": (0.0, 0.2),
+    "time_step_max": (math.inf,),
+    "time_step_floor": (math.nan, 0),
+    "A_floor": (-1,),
+}
+
+
+@pytest.mark.parametrize(("name", "values"), [("rope_fraction", (0, 1.5, math.nan)), *RANGES.items()])
+def test_angles_and_steps_out_of_their_ranges(name, values):
+    for value in values:
+        words = rf"{name} must be positive and at most (0\.1|1|3\.403e\+38), got {value}"
+        assert_refused(words, Mamba3Mixer, 6, head_dim=3, **{name: value})
+        assert_refused(words, ComplexMambaConfig, error=Exception, **{name: value})
+
+
+def test_sizes_of_zero_are_named():
+    for name in ("expand", "mimo_rank", "chunk_size", "state_size"):
+        assert_refused(rf"{name}.* must be positive, got .*0", Mamba3Mixer, 6, head_dim=3, **{name: 0})
+
+
+def test_starts_of_any_dtype():
+    layer, x = make(), randn(2, 9, 6)
+    starts = torch.zeros(2, 9, dtype=torch.bool)
+    starts[0, 4] = True
+    for dtype in (torch.int64, torch.uint8, torch.float32):
+        assert torch.equal(layer(x, starts=starts.to(dtype))[0], layer(x, starts=starts)[0])
