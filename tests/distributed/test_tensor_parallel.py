@@ -47,6 +47,7 @@ MODELS: dict[str, tuple[Case, dict[str, Any]]] = {
         Case("complex_llama", "phase-coherent"),
         {"num_key_value_heads": 2, "num_attention_heads": 2},
     ),
+    "mamba": (Case("complex_mamba", "complex"), {}),  # its feed-forward networks
     "streams": (Case("complex_transfo_xl", "modulus"), {}),
 }
 

@@ -4,6 +4,7 @@
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from complex_transformers import ComplexMambaConfig, ComplexMambaForCausalLM, RecurrentCache
 from nn.test_mamba import recurrence, rms, sigmoid
@@ -86,10 +87,11 @@ def test_the_cache_does_not_grow_and_is_saved(tmp_path):
     model(tokens[:, 5:20], cache=cache)
     assert [state.shape for layer in cache.layers for state in layer.states.values()] == sizes
     again = RecurrentCache(model.config)
-    again.load_state_dict(cache.state_dict())
-    for memory in (cache, again):
-        found = model(tokens[:, 20:], cache=memory).logits
-        assert_close(r(found), r(model(tokens).logits[:, 20:]))
+    save_file(cache.state_dict(), tmp_path / "states.safetensors")
+    again.load_state_dict(load_file(tmp_path / "states.safetensors"))
+    found, resumed = (model(tokens[:, 20:], cache=memory).logits for memory in (cache, again))
+    assert torch.equal(resumed, found)
+    assert_close(r(found), r(model(tokens).logits[:, 20:]))
 
 
 def test_states_of_another_model_are_named():
