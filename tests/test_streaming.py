@@ -66,7 +66,10 @@ def test_training_is_the_loop_that_carries_the_memory(tmp_path, accumulation):
         torch.testing.assert_close(a, b[1], atol=1e-4, rtol=1e-3, msg=lambda m, n=name: f"{n}: {m}")
 
 
-@pytest.mark.parametrize("build", [stream_training.model, stream_training.recurrent_model, stream_training.mamba_model])
+BUILDERS = [stream_training.model, stream_training.recurrent_model, stream_training.mamba_model]
+
+
+@pytest.mark.parametrize("build", BUILDERS)
 def test_gradient_checkpointing_changes_nothing(tmp_path, build):
     runs = []
     for checkpointing in (False, True):

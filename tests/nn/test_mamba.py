@@ -109,18 +109,19 @@ def test_chunks_are_the_recurrence(variant, length, dtype):
         assert_close(state_of(layer, states, row), last, TOLERANCE[dtype] / 2)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-11), (torch.float32, 1e-5)], ids=str)
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_steps_and_segments_equal_one_pass(variant):
-    layer, x = make(variant), randn(2, 14, 6)
+def test_steps_and_segments_equal_one_pass(variant, dtype, tolerance):
+    layer, x = make(variant, dtype), randn(2, 14, 6, dtype=dtype)
     whole, last = layer(x)
     for cuts in ([1] * 14, [1, 6, 1, 1, 5], [9, 5]):
         states, parts = None, []
         for piece in x.split(cuts, dim=1):
             out, states = layer(piece, states)
             parts.append(out)
-        assert_close(r(torch.cat(parts, 1)), r(whole))
+        assert_close(r(torch.cat(parts, 1)), r(whole), tolerance)
         for found, expected in zip(states, last, strict=True):
-            assert_close(r(found), r(expected))
+            assert_close(r(found), r(expected), tolerance)
 
 
 @pytest.mark.parametrize("poison", [0.7, 1e30, float("nan")])
@@ -214,7 +215,7 @@ def test_angles_after_a_million_steps(kind):
     angles, last = accumulated(increments.view(1, 1, -1, 64, 1), torch.full((1, 1, 1), 0.5))
     exact = 0.5 + np.cumsum(r(increments))
     error = np.angle(np.exp(1j * (r(angles).ravel() - exact)))
-    assert np.abs(error).max() < 1e-4
+    assert np.abs(error).max() < 1e-6  # float32 resolves 5e-7 below 2 pi
     assert abs(np.angle(np.exp(1j * (last.item() - exact[-1])))) < 1e-6
 
 

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mamba-3 as a language model: against its formula in float64, its real twin, packed rows, and its states."""
 
+import copy
+import math
+
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -78,6 +81,39 @@ def test_packed_rows_are_apart_also_after_a_cache():
     cache = model(tokens[:, :4], position_ids=positions[:, :4], use_cache=True).cache
     rest = model(tokens[:, 4:], position_ids=positions[:, 4:], cache=cache).logits
     assert_close(r(rest), r(expected[:, 4:]))
+
+
+EXACT = {torch.float64: 1e-10, torch.float32: 1e-5}
+
+
+@pytest.mark.parametrize("dtype", EXACT, ids=str)
+@pytest.mark.parametrize("variant", ["complex", "mimo"])
+@torch.no_grad()
+def test_every_way_to_compute_a_sequence_is_within_rounding(variant, dtype):
+    model, tokens = make(dtype, chunk_size=16, **VARIANTS[variant]), ids(100)
+    chunks = r(model(tokens).logits)
+    cache, steps = model.new_memory(), []
+    for token in tokens.split(1, dim=1):
+        steps.append(model(token, cache=cache).logits)
+    padded, mask = torch.nn.functional.pad(tokens, (7, 3)), torch.nn.functional.pad(torch.ones_like(tokens), (7, 3))
+    packed = model(tokens.view(1, -1), position_ids=torch.arange(100).repeat(2)[None]).logits
+    for found in (
+        torch.cat(steps, 1),
+        torch.cat([model(row[None]).logits for row in tokens]),
+        model(padded, attention_mask=mask).logits[:, 7:-3],
+        packed.view(2, 100, -1),
+    ):
+        assert_close(r(found), chunks, EXACT[dtype])
+
+
+def test_a_state_that_is_not_finite_stays_in_its_sequence():
+    model, tokens = make(), ids()
+    cache = model(tokens, use_cache=True).cache
+    expected = model(tokens[:, :3], cache=copy.deepcopy(cache)).logits
+    cache.layers[0].states["angle"][0] = math.nan
+    found = model(tokens[:, :3], cache=cache).logits
+    assert found[0].isnan().all()
+    assert torch.equal(found[1], expected[1])
 
 
 def test_the_cache_does_not_grow_and_is_saved(tmp_path):
