@@ -230,6 +230,8 @@ def test_a_state_space_model_learns_a_stream(run: Callable[..., Any], tmp_path: 
     for part in ("validation", "test"):
         assert results[part]["bits_per_token"] < 0.2 * math.log2(len(set("the cat sat a dog ran ")))
     assert len(results["texts"]["the cat"]) == len("the cat") + 24
+    generate = pipeline("text-generation", model=str(tmp_path / "out"))
+    assert len(generate(["a dog", "the"], max_new_tokens=5, do_sample=False)[0][0]["generated_text"]) == 10
 
 
 def test_a_saved_tokenizer_says_whether_tokens_are_characters(run: Callable[..., Any], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mamba-3 against a loop over its recurrence in complex128; its states, padding, packing and angles."""
 
+import copy
 import math
 
 import numpy as np
@@ -217,6 +218,17 @@ def test_angles_after_a_million_steps(kind):
     error = np.angle(np.exp(1j * (r(angles).ravel() - exact)))
     assert np.abs(error).max() < 1e-6  # float32 resolves 5e-7 below 2 pi
     assert abs(np.angle(np.exp(1j * (last.item() - exact[-1])))) < 1e-6
+
+
+def test_the_angle_of_a_float32_model_drifts_slowly():
+    torch.manual_seed(0)
+    layer, words = Mamba3Mixer(64, state_size=4, head_dim=64), torch.randn(50, 64)
+    x = words[torch.randint(50, (1, 20_000))]
+    angles = [
+        model(inputs)[1][0].double() for model, inputs in ((layer, x), (copy.deepcopy(layer).double(), x.double()))
+    ]
+    error = np.angle(np.exp(1j * r(angles[0] - angles[1])))
+    assert 0 < np.abs(error).max() < 1e-7 * x.shape[1]
 
 
 def test_small_steps_add_up():

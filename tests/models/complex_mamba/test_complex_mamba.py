@@ -106,6 +106,21 @@ def test_every_way_to_compute_a_sequence_is_within_rounding(variant, dtype):
         assert_close(r(found), chunks, EXACT[dtype])
 
 
+@pytest.mark.slow
+@torch.no_grad()
+def test_a_graph_without_breaks_takes_masks_packed_rows_and_states():
+    model, tokens = make(torch.float32), ids()
+    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    mask = torch.ones_like(tokens)
+    mask[1, :2] = 0
+    cases = ({"attention_mask": mask}, {"position_ids": torch.tensor([[0, 1, 2, 0, 1, 2, 3, 4, 5]])})
+    for options in cases:
+        torch.testing.assert_close(compiled(tokens, **options).logits, model(tokens, **options).logits)
+    cache, other = compiled(tokens, use_cache=True).cache, model(tokens, use_cache=True).cache
+    found, expected = compiled(tokens[:, :1], cache=cache), model(tokens[:, :1], cache=other)
+    torch.testing.assert_close(found.logits, expected.logits)
+
+
 def test_a_state_that_is_not_finite_stays_in_its_sequence():
     model, tokens = make(), ids()
     cache = model(tokens, use_cache=True).cache
