@@ -13,6 +13,7 @@ from torch.autograd import gradcheck, gradgradcheck
 from complex_transformers import ComplexMambaConfig
 from complex_transformers.kernels.waves import phase_factor
 from complex_transformers.nn import Mamba3Mixer
+from complex_transformers.nn.recurrent import state_space
 from complex_transformers.nn.recurrent.state_space import accumulated, carried
 from oracles import TOLERANCE, assert_close, assert_refused, finite, r, randn
 
@@ -197,6 +198,23 @@ def test_gradients(variant):
 
     inputs = [randn(1, 7, 6, grad=True), *(p.detach().clone().requires_grad_() for p in layer.parameters())]
     assert gradcheck(function, inputs, fast_mode=True)
+
+
+@pytest.mark.parametrize("variant", ["complex", "mimo, norm"])
+def test_the_rotations_of_a_gpu(variant, monkeypatch):
+    monkeypatch.setattr(state_space, "is_eager_gpu", lambda x: True)
+    layer, x = make(variant), randn(2, 11, 6, grad=True)
+    out, states = layer(x)
+    for row in range(2):
+        expected, last = recurrence(layer, r(x[row]))
+        assert_close(r(out[row]), expected)
+        assert_close(state_of(layer, states, row), last)
+    inputs = [x, *layer.parameters()]
+    found = torch.autograd.grad(out.square().sum(), inputs)
+    monkeypatch.undo()
+    expected = torch.autograd.grad(layer(x)[0].square().sum(), inputs)
+    for one, other in zip(found, expected, strict=True):
+        assert_close(r(one), r(other))
 
 
 @pytest.mark.parametrize("size", [3, 5])

@@ -18,6 +18,7 @@ import math
 import torch
 from torch import Tensor
 
+from ...kernels.dispatch import is_eager_gpu
 from ...kernels.exporting import is_exporting, scan
 from ...kernels.waves import phase_factor
 from .. import functional as CF
@@ -46,10 +47,23 @@ def accumulated(increments: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
     return angles.to(increments.dtype).view_as(increments), angles[:, :, -1]
 
 
-def rotated(sides: tuple[Tensor, Tensor], angles: Tensor) -> tuple[Tensor, ...]:
+def rotated(given: tuple[Tensor, ...], angles: Tensor) -> tuple[Tensor, ...]:
     """Rotate the first S of the complex features of each ``[..., R, N]`` (halves) by ``angles [..., S]`` (rad)."""
-    factor = phase_factor(angles, sides[0].shape[-1] // 2).flatten(0, -2).unsqueeze(1)
-    return tuple(CF.multiply(side.flatten(0, -3), factor).view_as(side) for side in sides)
+    if is_eager_gpu(angles):  # few kernel launches
+        factor = phase_factor(angles, given[0].shape[-1] // 2).flatten(0, -2).unsqueeze(1)
+        return tuple(CF.multiply(x.flatten(0, -3), factor).view_as(x) for x in given)
+    cos, sin = angles.cos().unsqueeze(-2), angles.sin().unsqueeze(-2)
+    return tuple(_rotate_first(x, cos, sin) for x in given)
+
+
+def _rotate_first(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    real, imag = x.chunk(2, dim=-1)
+    size = cos.shape[-1]
+    parts = [real[..., :size], imag[..., :size]]
+    rotated = [parts[0] * cos - parts[1] * sin, parts[0] * sin + parts[1] * cos]
+    if size == real.shape[-1]:
+        return torch.cat(rotated, dim=-1)
+    return torch.cat([rotated[0], real[..., size:], rotated[1], imag[..., size:]], dim=-1)
 
 
 def state_space(
