@@ -102,6 +102,12 @@ def linear_recurrence(field: str, layers: int) -> nn.Module:
     return ct.ComplexRecurrentLMModel(config)
 
 
+def state_space(field: str, layers: int) -> nn.Module:
+    """Return a Mamba-3 with two chunks per sequence; the real twin does not rotate its states."""
+    sizes = {"num_hidden_layers": layers, "state_size": 16, "head_dim": 16, "chunk_size": 8, "intermediate_size": 64}
+    return ct.ComplexMambaModel(ct.ComplexMambaConfig(number_field=field, **sizes, **TEXT))
+
+
 def graph_convolution(field: str, layers: int) -> nn.Module:
     """Return a text classifier of graph convolutions."""
     sizes = {"num_hidden_layers": layers, "intermediate_size": 32}
@@ -134,6 +140,7 @@ CASES: dict[str, tuple[Network, dict[str, Tensor]]] = {
     "Transformer-XL": (stream_decoder, OF_TEXT),
     "speech encoder": (speech_encoder, {"input_features": torch.ones(2, 12, 16)}),
     "linear recurrence": (linear_recurrence, OF_TEXT),
+    "state space": (state_space, OF_TEXT),
     "graph convolution": (graph_convolution, OF_TEXT),
     "dense": (dense, OF_IMAGES),
     "convolution": (convolution, OF_IMAGES),

@@ -14,6 +14,8 @@ import torch
 from transformers import TrainerCallback, TrainingArguments, set_seed
 
 from complex_transformers import (
+    ComplexMambaConfig,
+    ComplexMambaForCausalLM,
     ComplexRecurrentLMConfig,
     ComplexRecurrentLMForCausalLM,
     ComplexStreamTrainer,
@@ -41,10 +43,21 @@ def model(seed: int = 0, **changes: Any) -> ComplexTransfoXLForCausalLM:
     return ComplexTransfoXLForCausalLM(ComplexTransfoXLConfig(**fields))
 
 
+def mamba_model(seed: int = 0, **changes: Any) -> ComplexMambaForCausalLM:
+    """With time steps that rotate and decay the states within a segment."""
+    set_seed(seed)
+    sizes = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "state_size": 8, "head_dim": 8}
+    steps = {"time_step_min": 0.1, "time_step_max": 1.0, "chunk_size": 3, "initializer_range": 0.5}
+    fields = {**sizes, **steps, "intermediate_size": 16, "hidden_dropout_prob": 0.1, **changes}
+    return ComplexMambaForCausalLM(ComplexMambaConfig(**fields))
+
+
 def recurrent_model(
     rnn_type: str = "lstm", seed: int = 0, transform: str = "causal_z", **changes: Any
-) -> ComplexRecurrentLMForCausalLM:
-    """With every kind of state: those of the cells, and of a transform before them."""
+) -> ComplexRecurrentLMForCausalLM | ComplexMambaForCausalLM:
+    """With every kind of state: those of the cells, and of a transform before them; or ``mamba``."""
+    if rnn_type == "mamba":
+        return mamba_model(seed, **changes)
     set_seed(seed)
     fields = {"vocab_size": VOCABULARY, "hidden_size": 16, "recurrent_size": 12, **changes}
     return ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(**fields, rnn_type=rnn_type, transform=transform))

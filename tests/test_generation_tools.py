@@ -74,7 +74,10 @@ def test_continuous_batching_generates_what_generate_does(options):
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("case", [Case("complex_transfo_xl", "modulus"), Case("complex_seq2seq", "modulus")], ids=str)
+NOT_PAGED = [("complex_mamba", "complex"), ("complex_transfo_xl", "modulus"), ("complex_seq2seq", "modulus")]
+
+
+@pytest.mark.parametrize("case", [Case(*names) for names in NOT_PAGED], ids=str)
 def test_continuous_batching_needs_a_paged_cache(case):
     model = case.model()
     with pytest.raises(ValueError, match="generate_batch"):

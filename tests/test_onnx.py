@@ -41,6 +41,7 @@ MORE = {
     "complex_seq2seq": ("real",),
     "complex_transfo_xl": ("adaptive",),
     "complex_llama": ("widely linear", "waves"),
+    "complex_mamba": ("mimo",),
     "complex_recurrent_lm": ("real", "adaptive lru", "causal z"),
     "complex_memory_network": ("words",),
     "complex_text_rnn": ("real gru",),

@@ -132,6 +132,38 @@ def adapted(model, targets=ADAPTED, **options):
     return peft.get_peft_model(model, lora).eval()
 
 
+MIXER = ["in_proj", "out_proj"]
+STATE_SPACE = {"mixer": MIXER, "all": [*MIXER, "gate_proj", "up_proj", "down_proj"]}
+
+
+@pytest.mark.parametrize("name", STATE_SPACE)
+def test_adapters_of_a_state_space_model_train_merge_and_load(name, tmp_path):
+    case, ids = Case("complex_mamba", "complex"), texts()
+    model = adapted(case.own(), STATE_SPACE[name])
+    before = logits(model, ids)
+    model(input_ids=ids, labels=ids).loss.backward()
+    trained = {key: value for key, value in model.named_parameters() if value.requires_grad}
+    assert len(trained) == 2 * 2 * len(STATE_SPACE[name])  # both factors, two layers
+    assert all(value.grad.abs().max() > 0 for value in trained.values())
+    with torch.no_grad():
+        for value in trained.values():
+            value -= 0.1 * value.grad
+    expected = logits(model, ids)
+    assert (expected - before).abs().max() > 1e-2
+    written = model.generate(input_ids=ids, max_new_tokens=4, do_sample=False, pad_token_id=0)
+    model.save_pretrained(tmp_path)
+    again = peft.PeftModel.from_pretrained(case.own(), tmp_path).eval()
+    torch.testing.assert_close(logits(again, ids), expected)
+    with again.disable_adapter():
+        torch.testing.assert_close(logits(again, ids), logits(case.model(), ids))
+    mixer = again.base_model.model.model.layers[0].mixer
+    weight = mixer.in_proj.weight + mixer.in_proj.get_delta_weight("default")  # also of the steps and angles
+    merged = again.merge_and_unload()
+    torch.testing.assert_close(merged.model.layers[0].mixer.in_proj.weight, weight)
+    torch.testing.assert_close(logits(merged, ids), expected, atol=1e-5, rtol=1e-5)
+    assert torch.equal(merged.generate(ids, max_new_tokens=4, do_sample=False, pad_token_id=0), written)
+
+
 def texts(batch=2):
     return torch.randint(3, 30, (batch, 7), generator=torch.Generator().manual_seed(0))
 

@@ -66,7 +66,10 @@ def test_training_is_the_loop_that_carries_the_memory(tmp_path, accumulation):
         torch.testing.assert_close(a, b[1], atol=1e-4, rtol=1e-3, msg=lambda m, n=name: f"{n}: {m}")
 
 
-@pytest.mark.parametrize("build", [stream_training.model, stream_training.recurrent_model])
+BUILDERS = [stream_training.model, stream_training.recurrent_model, stream_training.mamba_model]
+
+
+@pytest.mark.parametrize("build", BUILDERS)
 def test_gradient_checkpointing_changes_nothing(tmp_path, build):
     runs = []
     for checkpointing in (False, True):
@@ -162,7 +165,7 @@ def test_resumed_training_is_the_uninterrupted_one(tmp_path, accumulation):
 
 
 @pytest.mark.parametrize(
-    "rnn_type", ["lstm", *(pytest.param(name, marks=pytest.mark.full) for name in ("gru", "lru"))]
+    "rnn_type", ["lstm", "mamba", *(pytest.param(name, marks=pytest.mark.full) for name in ("gru", "lru"))]
 )
 def test_resumed_recurrent_training_is_the_uninterrupted_one(tmp_path, rnn_type):
     straight = trainer(tmp_path, network=stream_training.recurrent_model(rnn_type), save_steps=1)
@@ -174,7 +177,7 @@ def test_resumed_recurrent_training_is_the_uninterrupted_one(tmp_path, rnn_type)
         assert losses(resumed) == losses(straight)
 
 
-@pytest.mark.parametrize("rnn_type", ["lstm", "lru"])
+@pytest.mark.parametrize("rnn_type", ["lstm", "lru", "mamba"])
 def test_evaluation_carries_states_along_the_lanes(tmp_path, rnn_type):
     network = stream_training.recurrent_model(rnn_type).eval()
     run = trainer(tmp_path, network=network)
@@ -187,7 +190,7 @@ def test_evaluation_carries_states_along_the_lanes(tmp_path, rnn_type):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rnn_type", [[], ["lstm"]], ids=["Transformer-XL", "LSTM"])
+@pytest.mark.parametrize("rnn_type", [[], ["lstm"], ["mamba"]], ids=["Transformer-XL", "LSTM", "Mamba-3"])
 def test_killed_training_resumes_to_bit_equal_weights(tmp_path, rnn_type):
     generator = random.Random(0)
     command = [sys.executable, stream_training.__file__, str(tmp_path / "killed"), "0.02", *rnn_type]

@@ -48,6 +48,7 @@ RECIPES = {
     "audio-classification": _recipe("audio_classification", "train an audio classifier"),
     "causal-lm": _recipe("causal_lm", "train a complex Llama on packed blocks of text"),
     "recurrent-lm": _recipe("recurrent_lm", "train a recurrent language model on streams of text"),
+    "state-space-lm": _recipe("state_space_lm", "train a Mamba-3 language model on streams of text"),
     "transfo-xl-lm": _recipe("transfo_xl_lm", "train a Transformer-XL language model on streams of text"),
     "masked-lm": _recipe("masked_lm", "train a ComplexOrder masked language model"),
     "translation": _recipe("translation", "train an encoder-decoder on parallel text"),

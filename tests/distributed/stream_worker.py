@@ -18,12 +18,13 @@ from transformers import set_seed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from stream_training import model, recurrent_model, trainer
+from stream_training import mamba_model, model, recurrent_model, trainer
 
 # With a memory of tokens, and with states of cells behind those of a linear recurrence.
 NETWORKS = {
     "transfo_xl": model,
     "lstm": partial(recurrent_model, "lstm"),
+    "mamba": mamba_model,
 }
 
 

@@ -48,12 +48,12 @@ def double(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return train(tmp_path_factory.mktemp("double"), processes=2, heads=heads_in(request))
 
 
-# An encoder, an encoder-decoder, a bag of words, a recurrence, a decoder, a memory; others are divided as these are.
+# An encoder, an encoder-decoder, a bag of words, recurrences, a decoder, a memory; others are divided as these are.
 OTHERS = ("classification", "cnn", "gcn", "mlp", "convnet", "quantum")
 HEADS = pytest.mark.parametrize(
     "head",
     [
-        *("mlm", "seq2seq", "fasttext", "rnn", "llama", "memory"),
+        *("mlm", "seq2seq", "fasttext", "rnn", "llama", "mamba", "memory"),
         *(pytest.param(head, marks=pytest.mark.slow) for head in OTHERS),
     ],
 )
@@ -107,7 +107,7 @@ def test_kernels_of_a_gpu_train_as_formulas(
 def test_streams(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Two processes with two lanes each train as one with four; resumed in an epoch they end with the same weights."""
     single, double = (train(tmp_path_factory.mktemp("stream"), processes, "stream_worker.py") for processes in (1, 2))
-    assert set(single) == {f"{name}-{count}" for name in ("transfo_xl", "lstm") for count in (1, 3)}
+    assert set(single) == {f"{name}-{count}" for name in ("transfo_xl", "lstm", "mamba") for count in (1, 3)}
     for run_name, expected in single.items():
         assert len(set(expected["losses"])) == (16 if run_name.endswith("-1") else 6), run_name
         for name in ("losses", "grad_norms", "eval_loss"):

@@ -47,6 +47,7 @@ MODELS: dict[str, tuple[Case, dict[str, Any]]] = {
         Case("complex_llama", "phase-coherent"),
         {"num_key_value_heads": 2, "num_attention_heads": 2},
     ),
+    "mamba": (Case("complex_mamba", "complex"), {}),  # its feed-forward networks
     "streams": (Case("complex_transfo_xl", "modulus"), {}),
 }
 
@@ -73,6 +74,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[int, dic
 def test_divided_models_are_the_whole_ones(found: tuple[Path, dict[int, dict[str, Any]]], name: str) -> None:
     folder, results = found
     whole, divided = results[1][name], results[2][name]
+    assert divided["divided"]
     assert not whole["divided"]
     biases = {part for part in divided["divided"] if part.endswith(("out_proj.bias", "down_proj.bias"))}
     assert all(share == (1.0 if part in biases else 0.5) for part, share in divided["divided"].items())

@@ -33,7 +33,7 @@ from complex_transformers.models.base.pretrained import ComplexPreTrainedModel
 from families import Case
 
 BATCH, STEPS, VOCABULARY, LENGTH = 8, 5, 30, 10
-WORD_LABELS = ("mlm", "seq2seq", "llama")  # the others have one label for each text
+WORD_LABELS = ("mlm", "seq2seq", "llama", "mamba")  # the others have one label for each text
 
 
 def make_data(head: str) -> Dataset:
@@ -67,6 +67,7 @@ HEADS = {
     "mlp": Case("complex_mlp", "words"),
     "convnet": Case("complex_convnet", "complex"),
     "llama": Case("complex_llama", "complex"),
+    "mamba": Case("complex_mamba", "complex"),
     "memory": Case("complex_memory_network", "complex"),
     "quantum": Case("complex_quantum", "complex"),
 }

@@ -217,6 +217,23 @@ def test_recurrent_stream_is_learnt_and_written_on(run: Callable[..., Any], tmp_
     assert len(write("a dog", max_new_tokens=5, do_sample=False)[0]["generated_text"]) == 10
 
 
+@pytest.mark.full
+def test_a_state_space_model_learns_a_stream(run: Callable[..., Any], tmp_path: Path) -> None:
+    sizes = ["--hidden_size", "32", "--state_size", "8", "--head_dim", "16", "--intermediate_size", "32"]
+    stream = ["--segment_length", "8", "--per_device_train_batch_size", "4", "--per_device_eval_batch_size", "2"]
+    results = run(
+        *("language-modeling/run_clm_mamba.py", *character_files(tmp_path), *sizes, *stream, "--seed", "0"),
+        *("--num_train_epochs", "4", "--learning_rate", "0.02", "--eval_steps", "100", "--save_steps", "100"),
+        *("--prompt", "the cat", "--max_new_tokens", "24", "--warmup_steps", "5"),
+    )
+    assert results["config"]["model_type"] == "complex_mamba"
+    for part in ("validation", "test"):
+        assert results[part]["bits_per_token"] < 0.2 * math.log2(len(set("the cat sat a dog ran ")))
+    assert len(results["texts"]["the cat"]) == len("the cat") + 24
+    generate = pipeline("text-generation", model=str(tmp_path / "out"))
+    assert len(generate(["a dog", "the"], max_new_tokens=5, do_sample=False)[0][0]["generated_text"]) == 10
+
+
 def test_a_saved_tokenizer_says_whether_tokens_are_characters(run: Callable[..., Any], tmp_path: Path) -> None:
     tokenizer = build_tokenizer(["the cat sat"] * 9, "bpe", vocab_size=300, append_eos=True)
     tokenizer.save_pretrained(tmp_path / "tokenizer")

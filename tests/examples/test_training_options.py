@@ -13,7 +13,7 @@ from transformers import HfArgumentParser, Seq2SeqTrainingArguments
 
 DATA = {"train_file", "validation_file", "test_file", "validation_split", "dataset_name"}
 ON_ANY_DATA = [
-    *(f"language-modeling/{name}.py" for name in ("run_clm", "run_clm_rnn", "run_clm_xl", "run_mlm")),
+    *(f"language-modeling/{name}.py" for name in ("run_clm", "run_clm_mamba", "run_clm_rnn", "run_clm_xl", "run_mlm")),
     *("translation/run_translation.py", "text-classification/run_classification.py"),
     *("image-classification/run_image_classification.py",),
     *("speech/run_audio_classification.py", "speech/run_ctc.py"),

@@ -66,6 +66,7 @@ def test_the_old_name_of_the_cache_is_accepted_with_a_warning(case):
     same(found.to_tuple()[:1], expected.to_tuple()[:1])
 
 
+MAMBA = Case("complex_mamba", "complex")
 STREAMS = [Case("complex_transfo_xl", "modulus"), Case("complex_recurrent_lm", "lstm")]
 
 
@@ -85,7 +86,7 @@ def test_a_stream_accepts_the_positions_that_number_it(case):
         model(ids[:1], cu_seq_lens_q=torch.tensor([0, 3, 6]))
 
 
-@pytest.mark.parametrize("case", [Case("complex_llama", "complex"), *STREAMS], ids=str)
+@pytest.mark.parametrize("case", [Case("complex_llama", "complex"), MAMBA, *STREAMS], ids=str)
 def test_a_row_of_padding_alone_does_not_stop_generation(case):
     model, ids = case.model(), words(4, 2)
     mask = torch.tensor([[1, 1, 1, 1], [0, 0, 0, 0]])
@@ -96,16 +97,17 @@ def test_a_row_of_padding_alone_does_not_stop_generation(case):
 
 def test_boundaries_of_packed_rows_are_read_by_every_head():
     boundaries, ids = torch.tensor([0, 3, 6]), words(6)
-    for case in (Case("complex_order", "words"), Case("complex_llama", "complex")):
+    for case in (Case("complex_order", "words"), Case("complex_llama", "complex"), MAMBA):
         model = case.model()
         expected = torch.cat([model(ids[:, :3]).logits, model(ids[:, 3:]).logits], dim=1)
         torch.testing.assert_close(model(ids, cu_seq_lens_q=boundaries).logits, expected)
-    for case in (Case("complex_order", "real score"), Case("complex_llama", "widely linear")):
+    classifiers = (("complex_order", "real score"), ("complex_llama", "widely linear"), ("complex_mamba", "mimo"))
+    for case in (Case(*names) for names in classifiers):
         with pytest.raises(ValueError, match="position_ids restart within a row"):
             case.model()(ids, cu_seq_lens_q=boundaries)
 
 
-@pytest.mark.parametrize("case", [*STREAMS, Case("synconmt", "bahdanau")], ids=str)
+@pytest.mark.parametrize("case", [MAMBA, *STREAMS, Case("synconmt", "bahdanau")], ids=str)
 def test_a_model_with_a_cache_of_its_own_names_the_option(case):
     model = case.model()
     with pytest.raises(ValueError, match="cache_implementation must be None"):

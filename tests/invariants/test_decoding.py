@@ -72,6 +72,7 @@ def test_generation_needs_no_cache(case):
 
 WRITERS = [
     Case("complex_llama", "complex"),
+    Case("complex_mamba", "complex"),
     Case("complex_recurrent_lm", "lstm"),
     Case("complex_transfo_xl", "modulus"),
     Case("complex_seq2seq", "modulus"),

@@ -24,6 +24,7 @@ def requests(kind, *arguments):
     [
         ("complex_llama", "complex"),
         ("complex_llama", "real"),
+        ("complex_mamba", "complex"),
         ("complex_transfo_xl", "modulus"),
         ("complex_recurrent_lm", "lstm"),
         ("complex_recurrent_lm", "adaptive lru"),

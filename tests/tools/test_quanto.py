@@ -4,13 +4,14 @@
 
 import pytest
 import torch
-from tool_models import LINEAR_TYPES, complex_llama, token_ids
+from tool_models import LINEAR_TYPES, assert_quantized, complex_llama, complex_mamba, token_ids
 
 quanto = pytest.importorskip("optimum.quanto", reason="optional: make test-tools")
+FROZEN = pytest.mark.tool("optimum-quanto", "`quantize(weights=qint8)` and `freeze`: logits and texts")
 
 
 @torch.no_grad()
-@pytest.mark.tool("optimum-quanto", "`quantize(weights=qint8)` and `freeze`: logits and texts")
+@FROZEN
 @pytest.mark.parametrize("linear_type", LINEAR_TYPES)
 def test_weights_of_eight_bits(linear_type):
     model, ids = complex_llama(linear_type=linear_type), token_ids()
@@ -23,3 +24,11 @@ def test_weights_of_eight_bits(linear_type):
     assert not torch.equal(found, expected)
     assert (found - expected).abs().max() < 0.05 * expected.abs().max()
     assert model.generate(ids, max_new_tokens=8, do_sample=False, eos_token_id=None).shape == (2, 18)
+
+
+@FROZEN
+def test_mixers_of_eight_bits():
+    model, quantized = complex_mamba(), complex_mamba()
+    quanto.quantize(quantized, weights=quanto.qint8)
+    quanto.freeze(quantized)
+    assert_quantized(model, quantized, lambda part: isinstance(part, quanto.QLinear), 0.05)

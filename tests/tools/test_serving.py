@@ -52,11 +52,15 @@ def recurrent_model(vocab_size):
     return Case("complex_recurrent_lm", "lstm").trained(vocab_size=vocab_size)
 
 
+def state_space_model(vocab_size):
+    return Case("complex_mamba", "complex").trained(vocab_size=vocab_size)
+
+
 def segment_model(vocab_size):
     return Case("complex_transfo_xl", "modulus").trained(vocab_size=vocab_size)
 
 
-@pytest.fixture(scope="module", params=[lifted_model, recurrent_model, segment_model])
+@pytest.fixture(scope="module", params=[lifted_model, recurrent_model, state_space_model, segment_model])
 def saved(request, tmp_path_factory):
     """A saved model with a chat template, its folder and its tokenizer."""
     folder = tmp_path_factory.mktemp("model")

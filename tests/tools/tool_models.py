@@ -8,6 +8,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from complex_transformers import (
     ComplexLlamaConfig,
     ComplexLlamaForCausalLM,
+    ComplexMambaConfig,
+    ComplexMambaForCausalLM,
     ComplexOrderConfig,
     ComplexOrderForSequenceClassification,
     build_tokenizer,
@@ -45,6 +47,27 @@ def complex_llama(**changes):
     """A decoder of our own, in evaluation mode."""
     torch.manual_seed(0)
     return ComplexLlamaForCausalLM(ComplexLlamaConfig(**sizes(**changes))).eval()
+
+
+def complex_mamba(**changes):
+    """A state space decoder, in evaluation mode."""
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 64, "state_size": 16, "head_dim": 16, "intermediate_size": 64, "num_hidden_layers": 2}
+    ids = {"vocab_size": len(tokenizer()), "pad_token_id": tokenizer().pad_token_id}
+    return ComplexMambaForCausalLM(ComplexMambaConfig(**{**sizes, **ids, **changes})).eval()
+
+
+def assert_quantized(model, loaded, is_quantized, error):
+    """The layers of every mixer and feed-forward network are quantized, the logits near, and texts generated."""
+    for layer in loaded.model.layers:
+        parts = [*layer.mixer.children(), *layer.mlp.children()]
+        assert sum(map(is_quantized, parts)) == 5  # in, out, gate, up, down
+    ids = token_ids()
+    with torch.no_grad():
+        expected, found = model(ids).logits, loaded(ids).logits
+    assert not torch.equal(found, expected)
+    assert (found - expected).abs().max() < error * expected.abs().max()
+    assert loaded.generate(ids, max_new_tokens=8, do_sample=False, eos_token_id=None).shape == (2, 18)
 
 
 OURS = {"complex_llama": complex_llama, "lifted Llama": lifted}

@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mamba-3 as a language model: against its formula in float64, its real twin, packed rows, and its states."""
 
+import copy
+import math
+
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from complex_transformers import ComplexMambaConfig, ComplexMambaForCausalLM, RecurrentCache
 from nn.test_mamba import recurrence, rms, sigmoid
@@ -79,6 +83,54 @@ def test_packed_rows_are_apart_also_after_a_cache():
     assert_close(r(rest), r(expected[:, 4:]))
 
 
+EXACT = {torch.float64: 1e-10, torch.float32: 1e-5}
+
+
+@pytest.mark.parametrize("dtype", EXACT, ids=str)
+@pytest.mark.parametrize("variant", ["complex", "mimo"])
+@torch.no_grad()
+def test_every_way_to_compute_a_sequence_is_within_rounding(variant, dtype):
+    model, tokens = make(dtype, chunk_size=16, **VARIANTS[variant]), ids(100)
+    chunks = r(model(tokens).logits)
+    cache, steps = model.new_memory(), []
+    for token in tokens.split(1, dim=1):
+        steps.append(model(token, cache=cache).logits)
+    padded, mask = torch.nn.functional.pad(tokens, (7, 3)), torch.nn.functional.pad(torch.ones_like(tokens), (7, 3))
+    packed = model(tokens.view(1, -1), position_ids=torch.arange(100).repeat(2)[None]).logits
+    for found in (
+        torch.cat(steps, 1),
+        torch.cat([model(row[None]).logits for row in tokens]),
+        model(padded, attention_mask=mask).logits[:, 7:-3],
+        packed.view(2, 100, -1),
+    ):
+        assert_close(r(found), chunks, EXACT[dtype])
+
+
+@pytest.mark.slow
+@torch.no_grad()
+def test_a_graph_without_breaks_takes_masks_packed_rows_and_states():
+    model, tokens = make(torch.float32), ids()
+    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    mask = torch.ones_like(tokens)
+    mask[1, :2] = 0
+    cases = ({"attention_mask": mask}, {"position_ids": torch.tensor([[0, 1, 2, 0, 1, 2, 3, 4, 5]])})
+    for options in cases:
+        torch.testing.assert_close(compiled(tokens, **options).logits, model(tokens, **options).logits)
+    cache, other = compiled(tokens, use_cache=True).cache, model(tokens, use_cache=True).cache
+    found, expected = compiled(tokens[:, :1], cache=cache), model(tokens[:, :1], cache=other)
+    torch.testing.assert_close(found.logits, expected.logits)
+
+
+def test_a_state_that_is_not_finite_stays_in_its_sequence():
+    model, tokens = make(), ids()
+    cache = model(tokens, use_cache=True).cache
+    expected = model(tokens[:, :3], cache=copy.deepcopy(cache)).logits
+    cache.layers[0].states["angle"][0] = math.nan
+    found = model(tokens[:, :3], cache=cache).logits
+    assert found[0].isnan().all()
+    assert torch.equal(found[1], expected[1])
+
+
 def test_the_cache_does_not_grow_and_is_saved(tmp_path):
     model, tokens = make(), ids(30)
     cache = model(tokens[:, :5], use_cache=True).cache
@@ -86,10 +138,11 @@ def test_the_cache_does_not_grow_and_is_saved(tmp_path):
     model(tokens[:, 5:20], cache=cache)
     assert [state.shape for layer in cache.layers for state in layer.states.values()] == sizes
     again = RecurrentCache(model.config)
-    again.load_state_dict(cache.state_dict())
-    for memory in (cache, again):
-        found = model(tokens[:, 20:], cache=memory).logits
-        assert_close(r(found), r(model(tokens).logits[:, 20:]))
+    save_file(cache.state_dict(), tmp_path / "states.safetensors")
+    again.load_state_dict(load_file(tmp_path / "states.safetensors"))
+    found, resumed = (model(tokens[:, 20:], cache=memory).logits for memory in (cache, again))
+    assert torch.equal(resumed, found)
+    assert_close(r(found), r(model(tokens).logits[:, 20:]))
 
 
 def test_states_of_another_model_are_named():

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from huggingface_hub.dataclasses import strict
 
 from ...nn.checks import check_choice
-from ...nn.recurrent.mamba import A_ACTIVATIONS, check_mamba_sizes, num_angles, state_shapes
+from ...nn.recurrent.mamba import A_ACTIVATIONS, check_mamba_ranges, check_mamba_sizes, num_angles, state_shapes
 from ..base.configuration import TextConfig, check_positive_field
 
 __all__ = ["ComplexMambaConfig"]
@@ -118,9 +118,9 @@ class ComplexMambaConfig(TextConfig):
 
     def validate_probabilities(self) -> None:
         super().validate_probabilities()
-        check_positive_field(
-            self, "rms_norm_eps", "rope_fraction", "time_step_min", "time_step_max", "time_step_floor", "A_floor"
-        )
+        check_positive_field(self, "rms_norm_eps")
+        names = ("rope_fraction", "time_step_min", "time_step_max", "time_step_floor", "A_floor")
+        check_mamba_ranges(**{name: getattr(self, name) for name in names})
 
     def validate_names(self) -> None:
         super().validate_names()

@@ -159,10 +159,10 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
             inputs_embeds = self.embed_tokens(input_ids)
         hidden_states = self.dropout(without_padding(inputs_embeds, mask))
         for index, layer in enumerate(self.layers):
-            states = () if cache is None else tuple(cache.layers[index].states.values())
-            hidden_states, *last = layer(hidden_states, mask, starts, *states)
+            names, held = layer.mixer.state_sizes, {} if cache is None else cache.layers[index].states
+            # By name: a file that was loaded may have them in another order.
+            hidden_states, *last = layer(hidden_states, mask, starts, *(held[name] for name in names if held))
             if cache is not None:
-                names = self.config.state_sizes[index]
                 kept = {name: state.detach() for name, state in zip(names, last, strict=True)}
                 cache.layers[index].advance(length, **kept)
         return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states), cache=cache)

@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from ...kernels.exporting import is_exporting
 from .. import functional as CF
 from ..arithmetic import arithmetic
-from ..checks import check_choice, check_positive, check_shape
+from ..checks import check_choice, check_positive
 from ..initialization import fill_
 from ..linear import RealLinear
 from ..padding_order import real_first, reorder
 from ..precision import FullPrecision
-from .state_space import accumulated, rotate_first, state_space, state_space_step
+from .state_space import accumulated, rotated, state_space, state_space_step
 from .step_loop import check_sequence
 
 __all__ = ["Mamba3Mixer"]
@@ -38,7 +38,7 @@ A_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"heavy_tail": heavy_tail
 
 def check_mamba_sizes(hidden_size: int, expand: int, head_dim: int, n_groups: int, state_size: int) -> int:
     """Return the number of heads; raise unless heads and groups fit the width and states have two halves."""
-    check_positive(head_dim=head_dim, n_groups=n_groups, state_size=state_size)
+    check_positive(expand=expand, head_dim=head_dim, n_groups=n_groups, state_size=state_size)
     arithmetic("complex").num_features(state_size)
     heads, rest = divmod(expand * hidden_size, head_dim)
     if rest or heads % n_groups:
@@ -47,6 +47,16 @@ def check_mamba_sizes(hidden_size: int, expand: int, head_dim: int, n_groups: in
             f"got {head_dim} and {n_groups}."
         )
     return heads
+
+
+def check_mamba_ranges(rope_fraction: float, time_step_min: float, time_step_max: float, **others: float) -> None:
+    """Raise unless all are positive and finite, ``rope_fraction`` is at most 1, and the time steps are in order."""
+    largest = torch.finfo(torch.float32).max
+    limits = {"rope_fraction": (rope_fraction, 1), "time_step_max": (time_step_max, largest)}
+    limits |= {"time_step_min": (time_step_min, time_step_max)}
+    for name, (value, limit) in {**limits, **{name: (value, largest) for name, value in others.items()}}.items():
+        if not 0 < value <= limit:
+            raise ValueError(f"{name} must be positive and at most {limit:.4g}, got {value}.")
 
 
 def num_angles(state_size: int, rope_fraction: float, number_field: str) -> int:
@@ -125,8 +135,9 @@ class Mamba3Mixer(FullPrecision):
         number_field: ``"complex"`` or ``"real"``.
 
     Raises:
-        ValueError: an odd ``state_size``, heads or groups that do not divide the width, an unknown field; a state or
-            mask of another shape.
+        ValueError: an odd ``state_size``, heads or groups that do not divide the width, an unknown field; a
+            ``rope_fraction`` above 1, a range of time steps that is empty, a value that is not positive and finite;
+            a state or mask of another shape.
     """
 
     full_precision: ClassVar[tuple[str, ...]] = ("dt_bias",)
@@ -157,6 +168,10 @@ class Mamba3Mixer(FullPrecision):
         super().__init__()
         check_choice("number_field", number_field, ("complex", "real"))
         check_choice("A_activation", A_activation, A_ACTIVATIONS)
+        check_positive(mimo_rank=mimo_rank, chunk_size=chunk_size)
+        check_mamba_ranges(
+            rope_fraction, time_step_min, time_step_max, time_step_floor=time_step_floor, A_floor=A_floor
+        )
         self.num_heads = check_mamba_sizes(hidden_size, expand, head_dim, n_groups, state_size)
         self.hidden_size, self.state_size, self.head_dim = hidden_size, state_size, head_dim
         self.n_groups, self.mimo_rank, self.chunk_size = n_groups, mimo_rank, chunk_size
@@ -216,6 +231,7 @@ class Mamba3Mixer(FullPrecision):
             starts: ``[B, T]``, true where another packed sequence starts: states are forgotten there.
         """
         check_sequence(x, self.hidden_size, mask, batch_first=True)
+        starts = None if starts is None else starts.to(torch.bool)
         first = self._first_states(x, states)
         if mask is None:
             out, last = self._mix(x, first, None, starts)
@@ -232,10 +248,11 @@ class Mamba3Mixer(FullPrecision):
         if states is None:
             zeros = CF.wide(x.new_zeros(()))
             return {name: zeros.new_zeros(x.shape[0], *shape) for name, shape in self.state_shapes.items()}
-        found = dict(zip(self.state_sizes, states, strict=True))
-        for name, size in self.state_sizes.items():
-            check_shape(name, found[name], (x.shape[0], size), " for the states of this layer and batch")
-        return {name: CF.wide(found[name]).unflatten(1, shape) for name, shape in self.state_shapes.items()}
+        expected = {name: (x.shape[0], size) for name, size in self.state_sizes.items()}
+        if (shapes := [tuple(state.shape) for state in states]) != list(expected.values()):
+            raise ValueError(f"states must have the shapes {expected}, got {shapes}. Start with new states.")
+        found = zip(self.state_shapes.items(), states, strict=True)
+        return {name: CF.wide(state).unflatten(1, shape) for (name, shape), state in found}
 
     def _mix(
         self, x: Tensor, first: dict[str, Tensor], count: Tensor | None, starts: Tensor | None
@@ -276,7 +293,7 @@ class Mamba3Mixer(FullPrecision):
         if self.num_angles:
             increments = math.pi * torch.tanh(angle).unsqueeze(1) * step.unsqueeze(-1)
             angles, last_angle = accumulated(increments, first["angle"])
-            key, query = (rotate_first(side, angles.unsqueeze(-2)) for side in (key, query))
+            key, query = rotated((key, query), angles)
         value = _by_rank(x.unflatten(-1, (self.num_heads, -1)).permute(0, 3, 1, 2, 4), self.mimo_x)
         return Steps(query, key, value, -_by_head(damping) * step, before, own, last_angle)
 

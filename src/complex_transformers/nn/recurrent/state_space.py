@@ -18,7 +18,10 @@ import math
 import torch
 from torch import Tensor
 
+from ...kernels.dispatch import is_eager_gpu
 from ...kernels.exporting import is_exporting, scan
+from ...kernels.waves import phase_factor
+from .. import functional as CF
 
 __all__: list[str] = []
 
@@ -32,25 +35,30 @@ def angle_dtype(device: torch.device) -> torch.dtype:
 
 
 def accumulated(increments: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
-    """Add up angles ``[B, H, n, c, S]`` (rad) after ``first [B, H, S]``.
+    """Add up angles ``[B, H, n, c, S]`` (rad) after ``first [B, H, S]``, modulo 2 pi.
 
-    Sums inside a chunk start at 0; the sum of the chunks before is kept modulo 2 pi in float64, so that the error does
-    not grow with the length.
+    The sums are float64, so that their error does not grow with the length.
 
     Returns:
-        The angles of all steps, in the dtype of ``increments``, and the last one modulo 2 pi in ``angle_dtype``.
+        The angles of all steps, in the dtype of ``increments``, and the last one in ``angle_dtype``.
     """
-    totals = increments.sum(-2, dtype=angle_dtype(increments.device))
-    sums = torch.remainder(first.to(totals.dtype).unsqueeze(2) + totals.cumsum(2), 2.0 * math.pi)
-    before = torch.cat([first.to(totals.dtype).unsqueeze(2), sums[:, :, :-1]], dim=2)
-    return increments.cumsum(-2) + before.to(increments.dtype).unsqueeze(-2), sums[:, :, -1]
+    sums = increments.flatten(2, 3).cumsum(2, dtype=angle_dtype(increments.device)) + first.unsqueeze(2)
+    angles = torch.remainder(sums, 2.0 * math.pi)
+    return angles.to(increments.dtype).view_as(increments), angles[:, :, -1]
 
 
-def rotate_first(x: Tensor, angles: Tensor) -> Tensor:
-    """Rotate the first S of the complex features ``[..., N]`` (halves) by ``angles [..., S]`` (rad)."""
-    cos, sin = angles.cos(), angles.sin()
-    real, imag = x.unflatten(-1, (2, -1)).unbind(-2)
-    size = angles.shape[-1]
+def rotated(given: tuple[Tensor, ...], angles: Tensor) -> tuple[Tensor, ...]:
+    """Rotate the first S of the complex features of each ``[..., R, N]`` (halves) by ``angles [..., S]`` (rad)."""
+    if is_eager_gpu(angles):  # few kernel launches
+        factor = phase_factor(angles, given[0].shape[-1] // 2).flatten(0, -2).unsqueeze(1)
+        return tuple(CF.multiply(x.flatten(0, -3), factor).view_as(x) for x in given)
+    cos, sin = angles.cos().unsqueeze(-2), angles.sin().unsqueeze(-2)
+    return tuple(_rotate_first(x, cos, sin) for x in given)
+
+
+def _rotate_first(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    real, imag = x.chunk(2, dim=-1)
+    size = cos.shape[-1]
     parts = [real[..., :size], imag[..., :size]]
     rotated = [parts[0] * cos - parts[1] * sin, parts[0] * sin + parts[1] * cos]
     if size == real.shape[-1]:
