@@ -14,11 +14,14 @@ Tensors in chunks are ``[B, H, n, c, ...]``: batch, heads, number of chunks, ste
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from ...kernels.dispatch import is_plain_cpu, run
 from ...kernels.exporting import is_exporting, scan
+from ...kernels.state_space import ChunkedStateSpace
 
 __all__: list[str] = []
 
@@ -56,6 +59,50 @@ def rotate_first(x: Tensor, angles: Tensor) -> Tensor:
     if size == real.shape[-1]:
         return torch.cat(rotated, dim=-1)
     return torch.cat([rotated[0], real[..., size:], rotated[1], imag[..., size:]], dim=-1)
+
+
+def sides(given: tuple[tuple[Tensor, Tensor], ...], angles: Tensor | None) -> tuple[Tensor, ...]:
+    """Compute queries or keys of every head, ``[B, H, n, c, R, N]``: add the bias and rotate.
+
+    Args:
+        given: B or C of every group of heads ``[B, n, c, R, G, N]``, and its bias ``[H, R, N]``.
+        angles: ``[B, H, n, c, S]`` (rad), for the first S complex features; None for no rotation.
+    """
+    biased = tuple(_biased(x, bias) for x, bias in given)
+    return biased if angles is None else tuple(rotate_first(side, angles.unsqueeze(-2)) for side in biased)
+
+
+def _biased(x: Tensor, bias: Tensor) -> Tensor:
+    x = x.permute(0, 4, 1, 2, 3, 5).unsqueeze(2)
+    return (x + bias.unflatten(0, (x.shape[1], -1))[:, :, None, None]).flatten(1, 2)
+
+
+def grouped_state_space(
+    key: Tensor,
+    query: Tensor,
+    key_bias: Tensor,
+    query_bias: Tensor,
+    angles: Tensor | None,
+    value: Tensor,
+    log_decay: Tensor,
+    before: Tensor,
+    own: Tensor,
+    first: Tensor,
+    sequence: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Compute ``state_space`` of the ``sides``; on the CPU head by head, with a hand-written gradient."""
+    inputs = key, query, key_bias, query_bias, angles, value, log_decay, before, own, first, sequence
+    if is_plain_cpu(value):
+        y, state, _ = run(ChunkedStateSpace, _by_formula, *inputs)
+        return y, state
+    return _by_formula(*inputs)
+
+
+def _by_formula(
+    key: Tensor, query: Tensor, key_bias: Tensor, query_bias: Tensor, angles: Tensor | None, *others: Any
+) -> tuple[Tensor, Tensor]:
+    query, key = sides(((query, query_bias), (key, key_bias)), angles)
+    return state_space(query, key, *others)
 
 
 def state_space(
