@@ -24,7 +24,7 @@ from .modulus_attention import Buffers
 __all__ = ["ChunkedStateSpace"]
 
 # Steps of a block for each thread.
-_STEPS = 512
+_STEPS = 1024
 
 Formula = Callable[..., tuple[Tensor, Tensor]]
 
@@ -36,12 +36,9 @@ class _Inputs(NamedTuple):
     biases: tuple[Tensor, Tensor]  # [H, N, 1, R]
     angles: Tensor | None  # [B, H, n, c, S]
     value: Tensor  # [B, H, n, c, R, P]
-    total: Tensor  # [B, H, n, c], sums of the log decays of a chunk
-    scale: Tensor  # weight of a key for later steps
-    own: Tensor  # weight of a key for its own step
-    from_start: Tensor  # decay of the state before a chunk to each step
-    to_end: Tensor  # decay of each step to the last one of the chunk
+    steps: Tensor  # [5, B, H, n, c], see ``_Block.__init__``
     whole: Tensor  # [B, H, n], decay of the state before a chunk to its end
+    skip: Tensor  # [H]
     sequence: Tensor | None  # [B, n, c]
 
     @classmethod
@@ -56,6 +53,7 @@ class _Inputs(NamedTuple):
         log_decay: Tensor,
         before: Tensor,
         own: Tensor,
+        skip: Tensor,
         sequence: Tensor | None,
     ) -> _Inputs:
         """Transpose B and C, and compute the decays within chunks and between them."""
@@ -72,12 +70,9 @@ class _Inputs(NamedTuple):
             (query_bias.mT.unsqueeze(-2), key_bias.mT.unsqueeze(-2)),
             angles,
             value,
-            total,
-            own + _shifted(before, -1),
-            own,
-            from_start,
-            to_end,
+            torch.stack([total, own + _shifted(before, -1), own, from_start, to_end]),
             whole,
+            skip,
             sequence,
         )
 
@@ -120,11 +115,13 @@ class _Block:
             self.sin = torch.sin(angles, out=buffers("sin", *angles.shape)).unsqueeze(-1)
         self.query, self.key = (self._side(inputs, index) for index in range(2))
         self.value = self.stored("value", value)
-        self.total, self.scale, self.own, self.from_start, self.to_end = (
-            x[samples, head].flatten(0, 1) for x in inputs[4:9]
-        )
-        self.whole = inputs.whole[samples, head]
+        # Sums of the log decays of a chunk; the weights of a key for later steps and for its own; the decays from the
+        # state before the chunk to each step, and from each step to the last one.
+        steps = inputs.steps[:, samples, head].flatten(1, 2).unbind(0)
+        self.total, self.scale, self.own, self.from_start, self.to_end = steps
+        self.whole = inputs.whole[samples, head, :, None, None].unbind(1)
         self.end_scale = self.scale * self.to_end
+        self.skip = inputs.skip[head]
         self.scores = torch.bmm(self.query.mT, self.key, out=buffers("scores", *self.square))
         self.decays = self._decays(inputs)
 
@@ -155,8 +152,8 @@ class _Block:
     def parts(self, side: Tensor) -> tuple[Tensor, Tensor]:
         """Return the real and the imaginary part of the features that rotate, ``[m, S, c, R]``."""
         assert self.cos is not None
-        real, imag = side.view(*side.shape[:2], *self.shape[1:3]).chunk(2, dim=1)
-        return real[:, : self.cos.shape[1]], imag[:, : self.cos.shape[1]]
+        side, size, half = side.view(*side.shape[:2], *self.shape[1:3]), self.cos.shape[1], side.shape[1] // 2
+        return side[:, :size], side[:, half : half + size]
 
     def rotate_(self, side: Tensor, sign: float) -> None:
         """Rotate queries, keys or their gradients by the angles times ``sign``, in place."""
@@ -178,10 +175,16 @@ class _Block:
         return decays
 
     def weigh_(self) -> Tensor:
-        """Scale decays to the weights of keys in later steps and in their own ones, ``[m, c, 1, c, 1]``, in place."""
+        """Weigh the scores, in place; return the weights of keys in later steps and in their own ones.
+
+        They take the place of the decays, ``[m, c, 1, c, 1]``. The scores become the matrix of values to outputs.
+        """
         weights = self.decays.mul_(self.scale.unsqueeze(-2))
         weights.diagonal(dim1=1, dim2=2).copy_(self.own)
-        return weights[:, :, None, :, None]
+        weights = weights[:, :, None, :, None]
+        self.by_step(self.scores).mul_(weights)
+        self.scores.diagonal(dim1=1, dim2=2).add_(self.skip)
+        return weights
 
     def by_step(self, scores: Tensor) -> Tensor:
         """View scores as ``[m, c, R, c, R]``."""
@@ -194,19 +197,18 @@ class _Block:
     def forward(self, state: Tensor, entering: Tensor, out: Tensor) -> Tensor:
         """Write the states before every chunk and the outputs; return the last state ``[b, P, N]``."""
         updates = torch.bmm(self.scaled("scaled", self.value, self.end_scale).mT, self.key.mT)
-        for before, update, decay in zip(*(x.unbind(1) for x in (entering, self.by_sample(updates))), self._wholes()):
+        for before, update, decay in zip(
+            entering.unbind(1), self.by_sample(updates).unbind(1), self.whole, strict=True
+        ):
             before.copy_(state)
             state = update.addcmul_(state, decay)
         y = self.buffers("y", *self.shape)
         torch.bmm(self.query.mT, entering.flatten(0, 1).mT, out=y.flatten(1, 2))
         y.mul_(self.from_start[..., None, None])
-        self.by_step(self.scores).mul_(self.weigh_())
+        self.weigh_()
         y.flatten(1, 2).baddbmm_(self.scores, self.value)
         out.copy_(self.by_sample(y))
         return state
-
-    def _wholes(self) -> tuple[Tensor, ...]:
-        return self.whole[..., None, None].unbind(1)
 
 
 class _Gradients(NamedTuple):
@@ -216,18 +218,22 @@ class _Gradients(NamedTuple):
     biases: tuple[Tensor, Tensor]
     angles: Tensor | None
     value: Tensor
-    total: Tensor
-    scale: Tensor
-    own: Tensor
+    steps: Tensor  # of the sums of log decays, the weights for later steps and the own ones, [3, B, H, n, c]
     first: Tensor
+    skip: Tensor
 
     @classmethod
     def like(cls, inputs: _Inputs, first: Tensor) -> _Gradients:
         """Return zeros for sums over blocks, and uninitialised tensors otherwise."""
         sides, biases = ((torch.zeros_like(x), torch.zeros_like(y)) for x, y in inputs[:2])
         angles = None if inputs.angles is None else torch.empty_like(inputs.angles)
-        others = inputs.value, inputs.total, inputs.scale, inputs.own, first
-        return cls(sides, biases, angles, *map(torch.empty_like, others))
+        return cls(
+            sides,
+            biases,
+            angles,
+            *map(torch.empty_like, (inputs.value, inputs.steps[:3], first)),
+            torch.zeros_like(inputs.skip),
+        )
 
     def add_block(self, block: _Block, entering: Tensor, last: Tensor, grad: Tensor, grad_last: Tensor) -> None:
         """Add the gradients of a block, from the gradients of its outputs and of its last state."""
@@ -237,9 +243,8 @@ class _Gradients(NamedTuple):
         products = block.by_step(torch.mul(of_weights, block.scores, out=buffers("products", *block.square)))
         of_own = products.diagonal(dim1=1, dim2=3).sum((1, 2))
         of_scale = products.mul_(block.decays[:, :, None, :, None]).sum((1, 2, 4))
-        weights = block.weigh_()
-        block.by_step(block.scores).mul_(weights)
-        block.by_step(of_weights).mul_(weights)
+        self.skip[block.head] += of_weights.diagonal(dim1=1, dim2=2).sum()
+        block.by_step(of_weights).mul_(block.weigh_())
         of_value = torch.bmm(block.scores.mT, grad, out=buffers("of value", *grad.shape))
         of_query = torch.bmm(block.key, of_weights.mT, out=buffers("of query", *block.query.shape))
         of_key = torch.bmm(block.query, of_weights, out=buffers("of key", *block.key.shape))
@@ -256,8 +261,8 @@ class _Gradients(NamedTuple):
         states = torch.cat([entering[:, 1:], last.unsqueeze(1)], dim=1)
         of_total[:, -1] += (states.flatten(0, 1).flatten(1) * after.flatten(1)).sum(1)
         self.value[at] = block.by_sample(of_value.view(block.shape))
-        for found, total in ((of_total, self.total), (of_scale, self.scale), (of_own + of_scale, self.own)):
-            total[at] = block.by_sample(found)
+        steps = torch.stack([of_total, of_scale, of_own.add_(of_scale)])
+        self.steps[:, block.samples, block.head] = steps.view(3, block.size, -1, steps.shape[-1])
         self._add_sides(block, of_query, of_key)
 
     @staticmethod
@@ -265,7 +270,7 @@ class _Gradients(NamedTuple):
         """Return the gradients of the states after every chunk ``[m, P, N]``, and of the first state."""
         updates = torch.bmm(scaled.mT, block.query.mT)
         after = block.buffers("after", *updates.shape)
-        steps = zip(*(block.by_sample(x).unbind(1) for x in (after, updates)), block._wholes(), strict=True)
+        steps = zip(*(block.by_sample(x).unbind(1) for x in (after, updates)), block.whole, strict=True)
         for found, update, decay in reversed(list(steps)):
             found.copy_(state)
             state = update.addcmul_(state, decay)
@@ -296,9 +301,9 @@ class _Gradients(NamedTuple):
 class ChunkedStateSpace(torch.autograd.Function):
     """The outputs and the last state of ``formula``, whose arguments follow it, with hand-written gradients.
 
-    ``formula(key, query, key_bias, query_bias, angles, value, log_decay, before, own, first, sequence)`` takes B and C
-    ``[B, n, c, R, G, N]``, biases ``[H, R, N]``, angles ``[B, H, n, c, S]`` or None, and the other arguments of
-    ``nn.recurrent.state_space.state_space``. It is called for double backward.
+    ``formula(key, query, key_bias, query_bias, angles, value, log_decay, before, own, skip, first, sequence)`` takes B and
+    C ``[B, n, c, R, G, N]``, biases ``[H, R, N]``, angles ``[B, H, n, c, S]`` or None, a factor ``[H]`` of values that
+    are added to y, and the other arguments of ``nn.recurrent.state_space.state_space``. It is called for double backward.
     """
 
     @staticmethod
@@ -339,7 +344,6 @@ class ChunkedStateSpace(torch.autograd.Function):
             grads.add_block(block, entering[head, samples], last[at], grad[at], grad_last[at])
         query, key = (x.permute(0, 2, 4, 5, 1, 3) for x in grads.sides)
         query_bias, key_bias = (x.squeeze(-2).mT for x in grads.biases)
-        log_decay = grads.total.flip(-1).cumsum(-1).flip(-1)
-        before = _shifted(grads.scale, 1)
-        found = key, query, key_bias, query_bias, grads.angles, grads.value, log_decay, before, grads.own, grads.first
-        return None, *found, None
+        total, scale, own = grads.steps
+        steps = total.flip(-1).cumsum(-1).flip(-1), _shifted(scale, 1), own
+        return None, key, query, key_bias, query_bias, grads.angles, grads.value, *steps, grads.skip, grads.first, None

@@ -237,7 +237,7 @@ class Mamba3Mixer(FullPrecision):
             sequence = None if starts is None else starts.flatten(1).cumsum(1).view_as(starts)
             steps = self._steps(pieces, first, _valid(z, length, count), starts)
             y, state = self._recurrence(steps, first, sequence)
-            out = self._gated(torch.addcmul(y, self.D[:, None, None, None, None], steps.value), z)
+            out = self._gated(y, z)
             # In an exported graph a slice of unknown length would make strides depend on it.
             out = out.index_select(1, torch.arange(length, device=x.device)) if is_exporting() else out[:, :length]
             last = self._last_states(steps, state, pieces[0], first, length if count is None else count)
@@ -275,17 +275,17 @@ class Mamba3Mixer(FullPrecision):
         return normed
 
     def _recurrence(self, steps: Steps, first: dict[str, Tensor], sequence: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return y ``[B, H, n, c, R, P]`` and the last state ``[B, H, P, N]``."""
+        """Return y + D x ``[B, H, n, c, R, P]`` and the last state ``[B, H, P, N]``."""
         before = _by_rank(first["value"], self.mimo_x) * steps.before[:, :, 0, 0, None, None]
         carry = first["ssm"] + before.mT @ first["key"]
         key, query, angles, *others, _ = steps
         if steps.own.shape[2:] != (1, 1) or sequence is not None or is_exporting():
             biases = self.B_bias, self.C_bias
-            return grouped_state_space(key, query, *biases, angles, *others, carry, sequence)
+            return grouped_state_space(key, query, *biases, angles, *others, self.D, carry, sequence)
         value, log_decay, _, own = (x[:, :, 0, 0] for x in others)
         query, key = (x[:, :, 0, 0] for x in sides(((query, self.C_bias), (key, self.B_bias)), angles))
         y, state = state_space_step(query, key, value, log_decay, own, carry)
-        return y[:, :, None, None], state
+        return torch.addcmul(y, self.D[:, None, None], value)[:, :, None, None], state
 
     def _gated(self, y: Tensor, z: Tensor) -> Tensor:
         """Return norm(y) silu(z) with the ranks added up, ``[B, n c, H P]``."""
@@ -340,7 +340,7 @@ def _by_rank(value: Tensor, scale: Tensor | None) -> Tensor:
 
 
 def _step(x: Tensor, count: Tensor | int) -> Tensor:
-    """Return the last of the first ``count`` steps of ``[B, n, c, ...]`` as ``[B, 1, 1, ...]``; the first one for 0."""
+    """Return the last of the first ``count`` steps of ``[B, n, c, ...]`` as ``[B, 1, 1, ...]``, the first for 0."""
     steps = x.flatten(1, 2)
     if isinstance(count, Tensor):
         found = steps[torch.arange(steps.shape[0], device=steps.device), (count - 1).clamp(min=0)]

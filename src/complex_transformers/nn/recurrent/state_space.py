@@ -87,11 +87,12 @@ def grouped_state_space(
     log_decay: Tensor,
     before: Tensor,
     own: Tensor,
+    skip: Tensor,
     first: Tensor,
     sequence: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """Compute ``state_space`` of the ``sides``; on the CPU head by head, with a hand-written gradient."""
-    inputs = key, query, key_bias, query_bias, angles, value, log_decay, before, own, first, sequence
+    """Compute ``state_space`` of the ``sides`` and add values times ``skip [H]``; on the CPU head by head."""
+    inputs = key, query, key_bias, query_bias, angles, value, log_decay, before, own, skip, first, sequence
     if is_plain_cpu(value):
         y, state, _ = run(ChunkedStateSpace, _by_formula, *inputs)
         return y, state
@@ -99,10 +100,21 @@ def grouped_state_space(
 
 
 def _by_formula(
-    key: Tensor, query: Tensor, key_bias: Tensor, query_bias: Tensor, angles: Tensor | None, *others: Any
+    key: Tensor,
+    query: Tensor,
+    key_bias: Tensor,
+    query_bias: Tensor,
+    angles: Tensor | None,
+    value: Tensor,
+    log_decay: Tensor,
+    before: Tensor,
+    own: Tensor,
+    skip: Tensor,
+    *others: Any,
 ) -> tuple[Tensor, Tensor]:
     query, key = sides(((query, query_bias), (key, key_bias)), angles)
-    return state_space(query, key, *others)
+    y, state = state_space(query, key, value, log_decay, before, own, *others)
+    return torch.addcmul(y, skip[:, None, None, None, None], value), state
 
 
 def state_space(
