@@ -301,9 +301,10 @@ class _Gradients(NamedTuple):
 class ChunkedStateSpace(torch.autograd.Function):
     """The outputs and the last state of ``formula``, whose arguments follow it, with hand-written gradients.
 
-    ``formula(key, query, key_bias, query_bias, angles, value, log_decay, before, own, skip, first, sequence)`` takes B and
-    C ``[B, n, c, R, G, N]``, biases ``[H, R, N]``, angles ``[B, H, n, c, S]`` or None, a factor ``[H]`` of values that
-    are added to y, and the other arguments of ``nn.recurrent.state_space.state_space``. It is called for double backward.
+    ``formula(key, query, key_bias, query_bias, angles, value, log_decay, before, own, skip, first, sequence)`` takes B
+    and C ``[B, n, c, R, G, N]``, biases ``[H, R, N]``, angles ``[B, H, n, c, S]`` or None, a factor ``[H]`` of values
+    that are added to y, and the other arguments of ``nn.recurrent.state_space.state_space``. It is called for double
+    backward.
     """
 
     @staticmethod

@@ -19,7 +19,7 @@ from ..initialization import fill_
 from ..linear import RealLinear
 from ..padding_order import real_first, reorder
 from ..precision import FullPrecision
-from .state_space import accumulated, grouped_state_space, sides, state_space_step
+from .state_space import accumulated, angle_dtype, grouped_state_space, sides, state_space_step
 from .step_loop import check_sequence
 
 __all__ = ["Mamba3Mixer"]
@@ -205,6 +205,8 @@ class Mamba3Mixer(FullPrecision):
         """
         check_sequence(x, self.hidden_size, mask, batch_first=True)
         first = self._first_states(x, states)
+        if x.shape[1] == 1 and mask is None and starts is None and not is_exporting():
+            return self._one_step(x, first)
         if mask is None:
             out, last = self._mix(x, first, None, starts)
             return out, last
@@ -255,19 +257,24 @@ class Mamba3Mixer(FullPrecision):
     def _steps(self, pieces: list[Tensor], first: dict[str, Tensor], valid: Tensor, starts: Tensor | None) -> Steps:
         """Compute B, C, angles, values, decays and weights of all steps, in chunks."""
         x, b, c, dt, a, trapezoid, angle = pieces
-        step = F.softplus(_by_head(dt) + self.dt_bias[:, None, None]) * valid
-        own = torch.sigmoid(_by_head(trapezoid)) * step
+        step, own, damping = map(_by_head, self._rates(dt, a, trapezoid))
+        step, own = step * valid, own * valid
         before = step - own
         if starts is not None:
             before = before * ~starts.unsqueeze(1)
-        damping = (a.clamp(min=0.0) + 1.0 / (1.0 - a.clamp(max=0.0))).clamp(min=self.A_floor)
         key, query = self._normed(self.B_norm, b), self._normed(self.C_norm, c)
         angles, last_angle = None, angle
         if self.num_angles:
             increments = math.pi * torch.tanh(angle).unsqueeze(1) * step.unsqueeze(-1)
             angles, last_angle = accumulated(increments, first["angle"])
         value = _by_rank(x.unflatten(-1, (self.num_heads, -1)).permute(0, 3, 1, 2, 4), self.mimo_x)
-        return Steps(key, query, angles, value, -_by_head(damping) * step, before, own, last_angle)
+        return Steps(key, query, angles, value, -damping * step, before, own, last_angle)
+
+    def _rates(self, dt: Tensor, a: Tensor, trapezoid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return Delta, the weight s Delta of a step, and -A, in the shape of ``dt [..., H]``."""
+        step = F.softplus(dt + self.dt_bias)
+        damping = (a.clamp(min=0.0) + 1.0 / (1.0 - a.clamp(max=0.0))).clamp(min=self.A_floor)
+        return step, torch.sigmoid(trapezoid) * step, damping
 
     def _normed(self, norm: nn.Module, x: Tensor) -> Tensor:
         """Return B or C of every group, ``[B, n, c, R, groups, N]``, of ``[B, n, c, R groups N]``."""
@@ -279,13 +286,35 @@ class Mamba3Mixer(FullPrecision):
         before = _by_rank(first["value"], self.mimo_x) * steps.before[:, :, 0, 0, None, None]
         carry = first["ssm"] + before.mT @ first["key"]
         key, query, angles, *others, _ = steps
-        if steps.own.shape[2:] != (1, 1) or sequence is not None or is_exporting():
-            biases = self.B_bias, self.C_bias
-            return grouped_state_space(key, query, *biases, angles, *others, self.D, carry, sequence)
-        value, log_decay, _, own = (x[:, :, 0, 0] for x in others)
-        query, key = (x[:, :, 0, 0] for x in sides(((query, self.C_bias), (key, self.B_bias)), angles))
-        y, state = state_space_step(query, key, value, log_decay, own, carry)
-        return torch.addcmul(y, self.D[:, None, None], value)[:, :, None, None], state
+        return grouped_state_space(key, query, self.B_bias, self.C_bias, angles, *others, self.D, carry, sequence)
+
+    def _one_step(self, x: Tensor, first: dict[str, Tensor]) -> tuple[Tensor, States]:
+        """Compute the output ``[B, 1, hidden_size]`` of one step and the states after it."""
+        projected = self.in_proj(x)
+        with torch.autocast(x.device.type, enabled=False):
+            z, x, b, c, dt, a, trapezoid, angle = CF.wide(projected).unsqueeze(1).split(self.split_sizes, dim=-1)
+            step, own, damping = (rate[:, 0, 0] for rate in self._rates(dt, a, trapezoid))
+            angles, angle = self._next_angle(angle[:, 0, 0], step, first)
+            given = (self._normed(self.C_norm, c), self.C_bias), (self._normed(self.B_norm, b), self.B_bias)
+            query, key = (side[:, :, 0, 0] for side in sides(given, angles))
+            last = {"angle": angle, "key": key, "value": x.unflatten(-1, (self.num_heads, -1))[:, 0, 0]}
+            before, value = (_by_rank(states["value"], self.mimo_x) for states in (first, last))
+            decay = torch.exp(-damping * step)
+            values = _weighted(before, decay * (step - own)), _weighted(value, own)
+            keys = torch.cat([first["key"], key], dim=2)
+            y, last["ssm"] = state_space_step(query, keys, torch.cat(values, dim=2), decay, first["ssm"])
+            out = self._gated(torch.addcmul(y, self.D[:, None, None], value)[:, :, None, None], z)
+        return self.out_proj(CF.narrow(out, projected.dtype)), tuple(
+            last[name].flatten(1) for name in self.state_shapes
+        )
+
+    def _next_angle(self, angle: Tensor, step: Tensor, first: dict[str, Tensor]) -> tuple[Tensor | None, Tensor]:
+        """Return the angles of one step, ``[B, H, 1, 1, S]``, and the state; None and no angle in the real field."""
+        if not self.num_angles:
+            return None, angle
+        increments = math.pi * torch.tanh(angle).unsqueeze(1) * step.unsqueeze(-1)
+        total = torch.remainder(first["angle"].to(angle_dtype(step.device)) + increments, 2.0 * math.pi)
+        return total.to(step.dtype)[:, :, None, None], total
 
     def _gated(self, y: Tensor, z: Tensor) -> Tensor:
         """Return norm(y) silu(z) with the ranks added up, ``[B, n c, H P]``."""
@@ -337,6 +366,11 @@ def _by_rank(value: Tensor, scale: Tensor | None) -> Tensor:
     if scale is None:
         return value
     return value * scale.view(scale.shape[0], *(1,) * (value.dim() - 4), *scale.shape[1:])
+
+
+def _weighted(value: Tensor, weight: Tensor) -> Tensor:
+    """Multiply values ``[B, H, R, P]`` by weights ``[B, H]``."""
+    return value * weight[..., None, None]
 
 
 def _step(x: Tensor, count: Tensor | int) -> Tensor:

@@ -249,17 +249,16 @@ def _exported_states(updates: Tensor, log_decay: Tensor, first: Tensor, ends: Te
 
 
 def state_space_step(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    log_decay: Tensor,
-    own: Tensor,
-    first: Tensor,
+    query: Tensor, keys: Tensor, values: Tensor, decay: Tensor, first: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Compute one step: y ``[B, H, R, P]`` and h ``[B, H, P, N]``.
 
-    Arguments as in ``state_space``, for one step: ``[B, H, R, N]``, ``[B, H, R, P]`` and ``[B, H]``.
+    Args:
+        query: ``[B, H, R, N]``.
+        keys, values: of the step before and of this one, ``[B, H, 2 R, N]`` and ``[B, H, 2 R, P]``, values weighted.
+        decay: alpha_t, ``[B, H]``.
+        first: ``[B, H, P, N]``, the state before the step.
     """
-    update = (value * own[..., None, None]).mT @ key
-    state = first * log_decay.exp()[..., None, None] + update
+    decayed = first * decay[..., None, None]
+    state = torch.baddbmm(decayed.flatten(0, 1), values.flatten(0, 1).mT, keys.flatten(0, 1)).view_as(first)
     return query @ state.mT, state
