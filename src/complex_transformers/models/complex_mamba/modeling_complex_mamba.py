@@ -161,8 +161,7 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
             states = () if cache is None else tuple(cache.layers[index].states.values())
             hidden_states, *last = layer(hidden_states, mask, starts, *states)
             if cache is not None:
-                names = self.config.state_sizes[index]
-                kept = {name: state.detach() for name, state in zip(names, last, strict=True)}
+                kept = {name: state.detach() for name, state in zip(layer.mixer.state_sizes, last, strict=True)}
                 cache.layers[index].advance(length, **kept)
         return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states), cache=cache)
 

@@ -153,6 +153,8 @@ class Mamba3Mixer(FullPrecision):
         self.number_field = number_field
         self.num_angles = num_angles(state_size, rope_fraction, number_field)
         self.state_shapes = state_shapes(self.num_heads, self.num_angles, head_dim, state_size, mimo_rank)
+        # Number of elements of every state of one sequence by name, in the order of `states`.
+        self.state_sizes = {name: math.prod(shape) for name, shape in self.state_shapes.items()}
         inner, shared = self.num_heads * head_dim, mimo_rank * n_groups * state_size
         # z, x, B, C, dt, a, lambda, angle
         self.split_sizes = (inner, inner, shared, shared, *3 * (self.num_heads,), self.num_angles)
@@ -181,11 +183,6 @@ class Mamba3Mixer(FullPrecision):
         for ranks, start in ((self.mimo_x, self.mimo_rank), (self.mimo_z, 1), (self.mimo_o, self.mimo_rank)):
             if ranks is not None:
                 torch.nn.init.constant_(ranks, 1.0 / start)
-
-    @property
-    def state_sizes(self) -> dict[str, int]:
-        """Number of elements of every state of one sequence by name, in the order of ``states``."""
-        return {name: math.prod(shape) for name, shape in self.state_shapes.items()}
 
     def forward(
         self,
@@ -304,9 +301,8 @@ class Mamba3Mixer(FullPrecision):
             keys = torch.cat([first["key"], key], dim=2)
             y, last["ssm"] = state_space_step(query, keys, torch.cat(values, dim=2), decay, first["ssm"])
             out = self._gated(torch.addcmul(y, self.D[:, None, None], value)[:, :, None, None], z)
-        return self.out_proj(CF.narrow(out, projected.dtype)), tuple(
-            last[name].flatten(1) for name in self.state_shapes
-        )
+        states = tuple(last[name].flatten(1) for name in self.state_shapes)
+        return self.out_proj(CF.narrow(out, projected.dtype)), states
 
     def _next_angle(self, angle: Tensor, step: Tensor, first: dict[str, Tensor]) -> tuple[Tensor | None, Tensor]:
         """Return the angles of one step, ``[B, H, 1, 1, S]``, and the state; None and no angle in the real field."""

@@ -49,11 +49,15 @@ def accumulated(increments: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
     return increments.cumsum(-2) + before.to(increments.dtype).unsqueeze(-2), sums[:, :, -1]
 
 
-def rotate_first(x: Tensor, angles: Tensor) -> Tensor:
-    """Rotate the first S of the complex features ``[..., N]`` (halves) by ``angles [..., S]`` (rad)."""
-    cos, sin = angles.cos(), angles.sin()
-    real, imag = x.unflatten(-1, (2, -1)).unbind(-2)
-    size = angles.shape[-1]
+def rotated(given: tuple[Tensor, ...], angles: Tensor) -> tuple[Tensor, ...]:
+    """Rotate the first S of the complex features of each ``[..., R, N]`` (halves) by ``angles [..., S]`` (rad)."""
+    cos, sin = angles.cos().unsqueeze(-2), angles.sin().unsqueeze(-2)
+    return tuple(_rotate_first(x, cos, sin) for x in given)
+
+
+def _rotate_first(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    real, imag = x.chunk(2, dim=-1)
+    size = cos.shape[-1]
     parts = [real[..., :size], imag[..., :size]]
     rotated = [parts[0] * cos - parts[1] * sin, parts[0] * sin + parts[1] * cos]
     if size == real.shape[-1]:
@@ -69,7 +73,7 @@ def sides(given: tuple[tuple[Tensor, Tensor], ...], angles: Tensor | None) -> tu
         angles: ``[B, H, n, c, S]`` (rad), for the first S complex features; None for no rotation.
     """
     biased = tuple(_biased(x, bias) for x, bias in given)
-    return biased if angles is None else tuple(rotate_first(side, angles.unsqueeze(-2)) for side in biased)
+    return biased if angles is None else rotated(biased, angles)
 
 
 def _biased(x: Tensor, bias: Tensor) -> Tensor:
