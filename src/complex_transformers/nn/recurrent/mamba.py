@@ -292,8 +292,10 @@ class Mamba3Mixer(FullPrecision):
             z, x, b, c, dt, a, trapezoid, angle = CF.wide(projected).unsqueeze(1).split(self.split_sizes, dim=-1)
             step, own, damping = (rate[:, 0, 0] for rate in self._rates(dt, a, trapezoid))
             angles, angle = self._next_angle(angle[:, 0, 0], step, first)
-            given = (self._normed(self.C_norm, c), self.C_bias), (self._normed(self.B_norm, b), self.B_bias)
-            query, key = (side[:, :, 0, 0] for side in sides(given, angles))
+            # Queries and keys as heads of one tensor: fewer operations.
+            groups = torch.cat([self._normed(self.C_norm, c), self._normed(self.B_norm, b)], dim=-2)
+            (both,) = sides(((groups, torch.cat([self.C_bias, self.B_bias])),), angles)
+            query, key = both[:, :, 0, 0].chunk(2, dim=1)
             last = {"angle": angle, "key": key, "value": x.unflatten(-1, (self.num_heads, -1))[:, 0, 0]}
             before, value = (_by_rank(states["value"], self.mimo_x) for states in (first, last))
             decay = torch.exp(-damping * step)
@@ -305,12 +307,12 @@ class Mamba3Mixer(FullPrecision):
         return self.out_proj(CF.narrow(out, projected.dtype)), states
 
     def _next_angle(self, angle: Tensor, step: Tensor, first: dict[str, Tensor]) -> tuple[Tensor | None, Tensor]:
-        """Return the angles of one step, ``[B, H, 1, 1, S]``, and the state; None and no angle in the real field."""
+        """Return the angles of queries and keys ``[B, 2 H, 1, 1, S]``, and the state; None in the real field."""
         if not self.num_angles:
             return None, angle
         increments = math.pi * torch.tanh(angle).unsqueeze(1) * step.unsqueeze(-1)
         total = torch.remainder(first["angle"].to(angle_dtype(step.device)) + increments, 2.0 * math.pi)
-        return total.to(step.dtype)[:, :, None, None], total
+        return total.to(step.dtype).repeat(1, 2, 1)[:, :, None, None], total
 
     def _gated(self, y: Tensor, z: Tensor) -> Tensor:
         """Return norm(y) silu(z) with the ranks added up, ``[B, n c, H P]``."""
