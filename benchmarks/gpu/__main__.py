@@ -34,13 +34,20 @@ __all__ = ["CASES", "GPU", "gpu_facts", "main"]
 
 GPU = RESULTS / "bench-gpu.jsonl"
 ROUNDS = 10
-MODELS = {"bert": "BERT-base", "smollm": "SmolLM2-135M", "translation": "6 + 6 layers", "recurrent": "recurrent"}
+MODELS = {
+    "bert": "BERT-base",
+    "smollm": "SmolLM2-135M",
+    "translation": "6 + 6 layers",
+    "recurrent": "recurrent",
+    "mamba": "Mamba",
+}
 CASES: dict[str, Callable[[Setting, int], Outcome]] = {
     "attention": layers.attention,
     "encoder": layers.encoder,
     "decoder": layers.decoder,
     "dense": layers.dense,
     "embedding": layers.embedding,
+    "state_space": layers.state_space,
     "peers": layers.peers,
     "images": networks.images,
     "classifier": networks.classifier,

@@ -13,19 +13,20 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import BertConfig, LlamaConfig, LlamaModel
+from transformers import BertConfig, LlamaConfig, LlamaModel, Mamba2Config
 from transformers.models.bert.modeling_bert import BertLayer
+from transformers.models.mamba2.modeling_mamba2 import Mamba2Mixer
 
 from benchmarks.cases.embedding import REAL as WORDS, tables
 from benchmarks.cases.peers import PEERS
-from benchmarks.gpu.contest import Contestant, Mode, Setting, Size, against, compete, layer, modes
+from benchmarks.gpu.contest import HEAD, Contestant, Mode, Setting, Size, against, compete, layer, modes
 from benchmarks.race import Comparison, Outcome
 from benchmarks.timing import training_step
 from complex_transformers import ComplexLlamaConfig, ComplexLlamaModel, ComplexOrderConfig, ComplexOrderModel
-from complex_transformers.nn import ComplexLinear, complex_attention
+from complex_transformers.nn import ComplexLinear, Mamba3Mixer, complex_attention
 from complex_transformers.nn.attention.multi_head import PRODUCT_SCORES
 
-__all__ = ["attention", "decoder", "dense", "embedding", "encoder", "peers"]
+__all__ = ["attention", "decoder", "dense", "embedding", "encoder", "peers", "state_space"]
 
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 FUSED = "SDPA on halves"
@@ -184,6 +185,28 @@ def embedding(setting: Setting, rounds: int) -> Outcome:
         return torch.randint(1, words, (size.sequences, size.length), device=setting.device)
 
     return _run(setting, rounds, calls, lambda mode, size: against(WORDS, list(tables(2, 4))), inputs)
+
+
+def state_space(setting: Setting, rounds: int) -> Outcome:
+    """A mixer of Mamba-3 (states of 128 numbers) against its real twin and Mamba-2's of Transformers."""
+    state, head = (4, 4) if setting.is_tiny else (128, HEAD)
+    ours: dict[str, dict[str, Any]] = {"Mamba-3": {}, "real twin": {"number_field": "real"}}
+    ours["Mamba-3, rank 4"] = {"mimo_rank": 4}
+
+    def calls(size: Size) -> Calls:
+        config = Mamba2Config(
+            hidden_size=size.width,
+            num_heads=2 * size.width // head,
+            head_dim=head,
+            state_size=state,
+            n_groups=1,
+            num_hidden_layers=1,
+        )
+        mixers = {name: Mamba3Mixer(size.width, state, head, **options) for name, options in ours.items()}
+        return {**mixers, "Mamba-2": Mamba2Mixer(config, 0)}
+
+    comparisons = [*against("Mamba-2", list(ours)), *against("real twin", ["Mamba-3"])]
+    return _run(setting, rounds, calls, lambda mode, size: comparisons, _random(setting))
 
 
 def peers(setting: Setting, rounds: int) -> Outcome:

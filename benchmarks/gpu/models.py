@@ -10,7 +10,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM, MarianConfig, MarianMTModel
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    Mamba2Config,
+    Mamba2ForCausalLM,
+    MarianConfig,
+    MarianMTModel,
+)
 
 import complex_transformers as ct
 from benchmarks.gpu.contest import Contestant, Setting, against, compete
@@ -27,6 +36,7 @@ LIFTED = {"linear_type": "widely_linear", "gate_product": "parts", "norm_scale":
 REAL = {"number_field": "real"}
 REAL_SCORE = {"attention_score": "real"}
 TWIN = "real twin"
+MAMBA2 = "Mamba2ForCausalLM"
 
 Models = Mapping[str, Callable[[], nn.Module]]
 
@@ -122,11 +132,30 @@ def _recurrent(setting: Setting) -> Models:
     }
 
 
+def _mambas(setting: Setting) -> Models:
+    """Return language models of 6 mixers without feed-forward networks."""
+    shape = {"hidden_size": 768, "num_hidden_layers": 6, "state_size": 128, "head_dim": 64, "vocab_size": 8000}
+    if setting.is_tiny:
+        shape = {"hidden_size": 16, "num_hidden_layers": 1, "state_size": 4, "head_dim": 8, "vocab_size": 60}
+    shape["n_groups"] = 1
+
+    def ours(**fields: Any) -> nn.Module:
+        return ct.ComplexMambaForCausalLM(ct.ComplexMambaConfig(intermediate_size=None, **shape, **fields))
+
+    theirs = Mamba2Config(num_heads=2 * shape["hidden_size"] // shape["head_dim"], **shape)
+    return {
+        MAMBA2: lambda: Mamba2ForCausalLM(theirs),
+        TWIN: lambda: ours(**REAL),
+        "Mamba-3": lambda: ours(),
+    }
+
+
 FAMILIES: dict[str, Callable[[Setting], Models]] = {
     "BERT-base": _bert,
     "SmolLM2-135M": _smollm,
     "6 + 6 layers": _translators,
     "recurrent": _recurrent,
+    "Mamba": _mambas,
 }
 
 
@@ -168,6 +197,7 @@ def models(setting: Setting, rounds: int, family: str) -> Outcome:
         contestants = _contestants(setting, made, _training, compiled)
         bars = {name: MODULUS_BARS[compiled] if "modulus" in name else REAL_BARS[compiled] for name in made}
         comparisons = against(TWIN, list(made), {name: bar for name, bar in bars.items() if "score" in name})
+        comparisons += [Comparison("Mamba-3", MAMBA2)] if MAMBA2 in made else []
         rows, length = _batch(setting)
         group = f"{family} ({rows * length:,} tokens per step), bfloat16{', compiled' if compiled else ''}"
         found = compete(setting, group, contestants, comparisons, rounds)

@@ -20,7 +20,7 @@ from ..initialization import fill_
 from ..linear import RealLinear
 from ..padding_order import real_first, reorder
 from ..precision import FullPrecision
-from .state_space import accumulated, rotated, state_space, state_space_step
+from .state_space import accumulated, angle_dtype, grouped_state_space, sides, state_space_step
 from .step_loop import check_sequence
 
 __all__ = ["Mamba3Mixer"]
@@ -76,10 +76,11 @@ def state_shapes(heads: int, angles: int, head_dim: int, state_size: int, rank: 
 
 
 class Steps(NamedTuple):
-    """The steps of the recurrence, projected from the input, in chunks; see ``state_space``."""
+    """The steps of the recurrence, projected from the input, in chunks; see ``grouped_state_space``."""
 
-    query: Tensor
     key: Tensor
+    query: Tensor
+    angles: Tensor | None
     value: Tensor
     log_decay: Tensor
     before: Tensor
@@ -180,6 +181,8 @@ class Mamba3Mixer(FullPrecision):
         self.number_field = number_field
         self.num_angles = num_angles(state_size, rope_fraction, number_field)
         self.state_shapes = state_shapes(self.num_heads, self.num_angles, head_dim, state_size, mimo_rank)
+        # Number of elements of every state of one sequence by name, in the order of `states`.
+        self.state_sizes = {name: math.prod(shape) for name, shape in self.state_shapes.items()}
         inner, shared = self.num_heads * head_dim, mimo_rank * n_groups * state_size
         # z, x, B, C, dt, a, lambda, angle
         self.split_sizes = (inner, inner, shared, shared, *3 * (self.num_heads,), self.num_angles)
@@ -209,11 +212,6 @@ class Mamba3Mixer(FullPrecision):
             if ranks is not None:
                 torch.nn.init.constant_(ranks, 1.0 / start)
 
-    @property
-    def state_sizes(self) -> dict[str, int]:
-        """Number of elements of every state of one sequence by name, in the order of ``states``."""
-        return {name: math.prod(shape) for name, shape in self.state_shapes.items()}
-
     def forward(
         self,
         x: Tensor,
@@ -233,6 +231,8 @@ class Mamba3Mixer(FullPrecision):
         check_sequence(x, self.hidden_size, mask, batch_first=True)
         starts = None if starts is None else starts.to(torch.bool)
         first = self._first_states(x, states)
+        if x.shape[1] == 1 and mask is None and starts is None and not is_exporting():
+            return self._one_step(x, first)
         if mask is None:
             out, last = self._mix(x, first, None, starts)
             return out, last
@@ -266,7 +266,7 @@ class Mamba3Mixer(FullPrecision):
             sequence = None if starts is None else starts.flatten(1).cumsum(1).view_as(starts)
             steps = self._steps(pieces, first, _valid(z, length, count), starts)
             y, state = self._recurrence(steps, first, sequence)
-            out = self._gated(y + self.D[:, None, None, None, None] * steps.value, z)
+            out = self._gated(y, z)
             # In an exported graph a slice of unknown length would make strides depend on it.
             out = out.index_select(1, torch.arange(length, device=x.device)) if is_exporting() else out[:, :length]
             last = self._last_states(steps, state, pieces[0], first, length if count is None else count)
@@ -277,42 +277,72 @@ class Mamba3Mixer(FullPrecision):
         length = x.shape[1]
         # In a compiled graph a minimum would be a symbol.
         size = self.chunk_size if torch.compiler.is_compiling() and length != 1 else min(self.chunk_size, length)
-        return F.pad(x, (0, 0, 0, -length % size)).unflatten(1, (-1, size))
+        if torch.compiler.is_compiling() or length % size:
+            x = F.pad(x, (0, 0, 0, -length % size))
+        return x.unflatten(1, (-1, size))
 
     def _steps(self, pieces: list[Tensor], first: dict[str, Tensor], valid: Tensor, starts: Tensor | None) -> Steps:
-        """Compute queries, keys, values, decays and weights of all steps, in chunks."""
+        """Compute B, C, angles, values, decays and weights of all steps, in chunks."""
         x, b, c, dt, a, trapezoid, angle = pieces
-        step = F.softplus(_by_head(dt) + self.dt_bias[:, None, None]) * valid
-        own = torch.sigmoid(_by_head(trapezoid)) * step
+        step, own, damping = map(_by_head, self._rates(dt, a, trapezoid))
+        step, own = step * valid, own * valid
         before = step - own
         if starts is not None:
             before = before * ~starts.unsqueeze(1)
-        damping = A_ACTIVATIONS[self.A_activation](a).clamp(min=self.A_floor)
-        key, query = self._biased(self.B_norm, b, self.B_bias), self._biased(self.C_norm, c, self.C_bias)
-        last_angle = angle
+        key, query = self._normed(self.B_norm, b), self._normed(self.C_norm, c)
+        angles, last_angle = None, angle
         if self.num_angles:
             increments = math.pi * torch.tanh(angle).unsqueeze(1) * step.unsqueeze(-1)
             angles, last_angle = accumulated(increments, first["angle"])
-            key, query = rotated((key, query), angles)
         value = _by_rank(x.unflatten(-1, (self.num_heads, -1)).permute(0, 3, 1, 2, 4), self.mimo_x)
-        return Steps(query, key, value, -_by_head(damping) * step, before, own, last_angle)
+        return Steps(key, query, angles, value, -damping * step, before, own, last_angle)
 
-    def _biased(self, norm: nn.Module, x: Tensor, bias: Tensor) -> Tensor:
-        """Return B or C of every head, ``[B, H, n, c, R, N]``, of ``[B, n, c, R groups N]``."""
-        normed = norm(x.unflatten(-1, (self.mimo_rank, self.n_groups, -1))).permute(0, 4, 1, 2, 3, 5)
-        grouped = bias.unflatten(0, (self.n_groups, -1))[:, :, None, None]
-        return (normed.unsqueeze(2) + grouped).flatten(1, 2)
+    def _rates(self, dt: Tensor, a: Tensor, trapezoid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return Delta, the weight s Delta of a step, and -A, in the shape of ``dt [..., H]``."""
+        step = F.softplus(dt + self.dt_bias)
+        damping = A_ACTIVATIONS[self.A_activation](a).clamp(min=self.A_floor)
+        return step, torch.sigmoid(trapezoid) * step, damping
+
+    def _normed(self, norm: nn.Module, x: Tensor) -> Tensor:
+        """Return B or C of every group, ``[B, n, c, R, groups, N]``, of ``[B, n, c, R groups N]``."""
+        normed: Tensor = norm(x.unflatten(-1, (self.mimo_rank, self.n_groups, -1)))
+        return normed
 
     def _recurrence(self, steps: Steps, first: dict[str, Tensor], sequence: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return y ``[B, H, n, c, R, P]`` and the last state ``[B, H, P, N]``."""
+        """Return y + D x ``[B, H, n, c, R, P]`` and the last state ``[B, H, P, N]``."""
         before = _by_rank(first["value"], self.mimo_x) * steps.before[:, :, 0, 0, None, None]
         carry = first["ssm"] + before.mT @ first["key"]
-        query, key, value, log_decay, weight, own, _ = steps
-        if log_decay.shape[2:] != (1, 1) or sequence is not None or is_exporting():
-            return state_space(query, key, value, log_decay, weight, own, carry, sequence)
-        query, key, value, log_decay, own = (x[:, :, 0, 0] for x in (query, key, value, log_decay, own))
-        y, state = state_space_step(query, key, value, log_decay, own, carry)
-        return y[:, :, None, None], state
+        key, query, angles, *others, _ = steps
+        return grouped_state_space(key, query, self.B_bias, self.C_bias, angles, *others, self.D, carry, sequence)
+
+    def _one_step(self, x: Tensor, first: dict[str, Tensor]) -> tuple[Tensor, States]:
+        """Compute the output ``[B, 1, hidden_size]`` of one step and the states after it."""
+        projected = self.in_proj(x)
+        with torch.autocast(x.device.type, enabled=False):
+            z, x, b, c, dt, a, trapezoid, angle = CF.wide(projected).unsqueeze(1).split(self.split_sizes, dim=-1)
+            step, own, damping = (rate[:, 0, 0] for rate in self._rates(dt, a, trapezoid))
+            angles, angle = self._next_angle(angle[:, 0, 0], step, first)
+            # Queries and keys as heads of one tensor: fewer operations.
+            groups = torch.cat([self._normed(self.C_norm, c), self._normed(self.B_norm, b)], dim=-2)
+            (both,) = sides(((groups, torch.cat([self.C_bias, self.B_bias])),), angles)
+            query, key = both[:, :, 0, 0].chunk(2, dim=1)
+            last = {"angle": angle, "key": key, "value": x.unflatten(-1, (self.num_heads, -1))[:, 0, 0]}
+            before, value = (_by_rank(states["value"], self.mimo_x) for states in (first, last))
+            decay = torch.exp(-damping * step)
+            values = _weighted(before, decay * (step - own)), _weighted(value, own)
+            keys = torch.cat([first["key"], key], dim=2)
+            y, last["ssm"] = state_space_step(query, keys, torch.cat(values, dim=2), decay, first["ssm"])
+            out = self._gated(torch.addcmul(y, self.D[:, None, None], value)[:, :, None, None], z)
+        states = tuple(last[name].flatten(1) for name in self.state_shapes)
+        return self.out_proj(CF.narrow(out, projected.dtype)), states
+
+    def _next_angle(self, angle: Tensor, step: Tensor, first: dict[str, Tensor]) -> tuple[Tensor | None, Tensor]:
+        """Return the angles of queries and keys ``[B, 2 H, 1, 1, S]``, and the state; None in the real field."""
+        if not self.num_angles:
+            return None, angle
+        increments = math.pi * torch.tanh(angle).unsqueeze(1) * step.unsqueeze(-1)
+        total = torch.remainder(first["angle"].to(angle_dtype(step.device)) + increments, 2.0 * math.pi)
+        return total.to(step.dtype).repeat(1, 2, 1)[:, :, None, None], total
 
     def _gated(self, y: Tensor, z: Tensor) -> Tensor:
         """Return norm(y) silu(z) with the ranks added up, ``[B, n c, H P]``."""
@@ -329,9 +359,14 @@ class Mamba3Mixer(FullPrecision):
         self, steps: Steps, state: Tensor, x: Tensor, first: dict[str, Tensor], count: Tensor | int
     ) -> States:
         """Return the states after ``count`` steps, ``[B, size]`` each."""
-        key = _step_before(steps.key.flatten(2, 3), count, first["key"])
-        value = x.flatten(1, 2).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-        last = {"angle": steps.angle, "ssm": state, "key": key, "value": _step_before(value, count, first["value"])}
+        angles = None if steps.angles is None else _step(steps.angles.permute(0, 2, 3, 1, 4), count)
+        (key,) = sides(((_step(steps.key, count), self.B_bias),), None if angles is None else angles.movedim(3, 1))
+        value = _step(x, count).unflatten(-1, (self.num_heads, -1))[:, 0]
+        last = {"angle": steps.angle, "ssm": state, "key": key[:, :, 0, 0], "value": value[:, 0]}
+        if isinstance(count, Tensor):
+            for name in ("key", "value"):
+                some = (count > 0).view(-1, *(1,) * (first[name].dim() - 1))
+                last[name] = torch.where(some, last[name], first[name])
         return tuple(last[name].flatten(1) for name in self.state_shapes)
 
     def extra_repr(self) -> str:
@@ -361,9 +396,16 @@ def _by_rank(value: Tensor, scale: Tensor | None) -> Tensor:
     return value * scale.view(scale.shape[0], *(1,) * (value.dim() - 4), *scale.shape[1:])
 
 
-def _step_before(steps: Tensor, count: Tensor | int, first: Tensor) -> Tensor:
-    """Return the last of the first ``count`` steps ``[B, H, T, ...]``, or ``first [B, H, ...]`` if there is none."""
+def _weighted(value: Tensor, weight: Tensor) -> Tensor:
+    """Multiply values ``[B, H, R, P]`` by weights ``[B, H]``."""
+    return value * weight[..., None, None]
+
+
+def _step(x: Tensor, count: Tensor | int) -> Tensor:
+    """Return the last of the first ``count`` steps of ``[B, n, c, ...]`` as ``[B, 1, 1, ...]``, the first for 0."""
+    steps = x.flatten(1, 2)
     if isinstance(count, Tensor):
-        found = steps[torch.arange(steps.shape[0], device=steps.device), :, (count - 1).clamp(min=0)]
-        return torch.where((count > 0).view(-1, *(1,) * (first.dim() - 1)), found, first)
-    return steps[:, :, count - 1]
+        found = steps[torch.arange(steps.shape[0], device=steps.device), (count - 1).clamp(min=0)]
+    else:
+        found = steps[:, count - 1]
+    return found[:, None, None]

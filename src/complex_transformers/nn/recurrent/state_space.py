@@ -14,12 +14,14 @@ Tensors in chunks are ``[B, H, n, c, ...]``: batch, heads, number of chunks, ste
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ...kernels.dispatch import is_eager_gpu
+from ...kernels.dispatch import is_eager_gpu, is_plain_cpu, run
 from ...kernels.exporting import is_exporting, scan
+from ...kernels.state_space import ChunkedStateSpace
 from ...kernels.waves import phase_factor
 from .. import functional as CF
 
@@ -64,6 +66,62 @@ def _rotate_first(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     if size == real.shape[-1]:
         return torch.cat(rotated, dim=-1)
     return torch.cat([rotated[0], real[..., size:], rotated[1], imag[..., size:]], dim=-1)
+
+
+def sides(given: tuple[tuple[Tensor, Tensor], ...], angles: Tensor | None) -> tuple[Tensor, ...]:
+    """Compute queries or keys of every head, ``[B, H, n, c, R, N]``: add the bias and rotate.
+
+    Args:
+        given: B or C of every group of heads ``[B, n, c, R, G, N]``, and its bias ``[H, R, N]``.
+        angles: ``[B, H, n, c, S]`` (rad), for the first S complex features; None for no rotation.
+    """
+    biased = tuple(_biased(x, bias) for x, bias in given)
+    return biased if angles is None else rotated(biased, angles)
+
+
+def _biased(x: Tensor, bias: Tensor) -> Tensor:
+    x = x.permute(0, 4, 1, 2, 3, 5).unsqueeze(2)
+    return (x + bias.unflatten(0, (x.shape[1], -1))[:, :, None, None]).flatten(1, 2)
+
+
+def grouped_state_space(
+    key: Tensor,
+    query: Tensor,
+    key_bias: Tensor,
+    query_bias: Tensor,
+    angles: Tensor | None,
+    value: Tensor,
+    log_decay: Tensor,
+    before: Tensor,
+    own: Tensor,
+    skip: Tensor,
+    first: Tensor,
+    sequence: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Compute ``state_space`` of the ``sides`` and add values times ``skip [H]``; on the CPU head by head."""
+    inputs = key, query, key_bias, query_bias, angles, value, log_decay, before, own, skip, first, sequence
+    if is_plain_cpu(value):
+        y, state, _ = run(ChunkedStateSpace, _by_formula, *inputs)
+        return y, state
+    return _by_formula(*inputs)
+
+
+def _by_formula(
+    key: Tensor,
+    query: Tensor,
+    key_bias: Tensor,
+    query_bias: Tensor,
+    angles: Tensor | None,
+    value: Tensor,
+    log_decay: Tensor,
+    before: Tensor,
+    own: Tensor,
+    skip: Tensor,
+    *others: Any,
+) -> tuple[Tensor, Tensor]:
+    query, key = sides(((query, query_bias), (key, key_bias)), angles)
+    y, state = state_space(query, key, value, log_decay, before, own, *others)
+    return torch.addcmul(y, skip[:, None, None, None, None], value), state
 
 
 def state_space(
@@ -198,17 +256,16 @@ def _exported_states(updates: Tensor, log_decay: Tensor, first: Tensor, ends: Te
 
 
 def state_space_step(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    log_decay: Tensor,
-    own: Tensor,
-    first: Tensor,
+    query: Tensor, keys: Tensor, values: Tensor, decay: Tensor, first: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Compute one step: y ``[B, H, R, P]`` and h ``[B, H, P, N]``.
 
-    Arguments as in ``state_space``, for one step: ``[B, H, R, N]``, ``[B, H, R, P]`` and ``[B, H]``.
+    Args:
+        query: ``[B, H, R, N]``.
+        keys, values: of the step before and of this one, ``[B, H, 2 R, N]`` and ``[B, H, 2 R, P]``, values weighted.
+        decay: alpha_t, ``[B, H]``.
+        first: ``[B, H, P, N]``, the state before the step.
     """
-    update = (value * own[..., None, None]).mT @ key
-    state = first * log_decay.exp()[..., None, None] + update
+    decayed = first * decay[..., None, None]
+    state = torch.baddbmm(decayed.flatten(0, 1), values.flatten(0, 1).mT, keys.flatten(0, 1)).view_as(first)
     return query @ state.mT, state
