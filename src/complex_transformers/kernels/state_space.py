@@ -11,7 +11,7 @@ q_t . dq_t - k_t . dk_t, and the inner product of the last state and its gradien
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -42,21 +42,9 @@ class _Inputs(NamedTuple):
     sequence: Tensor | None  # [B, n, c]
 
     @classmethod
-    def of(
-        cls,
-        key: Tensor,
-        query: Tensor,
-        key_bias: Tensor,
-        query_bias: Tensor,
-        angles: Tensor | None,
-        value: Tensor,
-        log_decay: Tensor,
-        before: Tensor,
-        own: Tensor,
-        skip: Tensor,
-        sequence: Tensor | None,
-    ) -> _Inputs:
-        """Transpose B and C, and compute the decays within chunks and between them."""
+    def of(cls, tensors: Sequence[Any]) -> _Inputs:
+        """Transpose B and C and compute the decays, from the arguments of ``formula``."""
+        key, query, key_bias, query_bias, angles, value, log_decay, before, own, skip, _, sequence = tensors
         total = log_decay.cumsum(-1)
         from_start, to_end, whole = total.exp(), (total[..., -1:] - total).exp(), total[..., -1].exp()
         if sequence is not None:
@@ -227,13 +215,8 @@ class _Gradients(NamedTuple):
         """Return zeros for sums over blocks, and uninitialised tensors otherwise."""
         sides, biases = ((torch.zeros_like(x), torch.zeros_like(y)) for x, y in inputs[:2])
         angles = None if inputs.angles is None else torch.empty_like(inputs.angles)
-        return cls(
-            sides,
-            biases,
-            angles,
-            *map(torch.empty_like, (inputs.value, inputs.steps[:3], first)),
-            torch.zeros_like(inputs.skip),
-        )
+        value, steps, first = map(torch.empty_like, (inputs.value, inputs.steps[:3], first))
+        return cls(sides, biases, angles, value, steps, first, torch.zeros_like(inputs.skip))
 
     def add_block(self, block: _Block, entering: Tensor, last: Tensor, grad: Tensor, grad_last: Tensor) -> None:
         """Add the gradients of a block, from the gradients of its outputs and of its last state."""
@@ -310,8 +293,7 @@ class ChunkedStateSpace(torch.autograd.Function):
     @staticmethod
     def forward(formula: Formula, *tensors: Any) -> tuple[Tensor, Tensor, Tensor]:
         """Return y ``[B, H, n, c, R, P]``, the last state ``[B, H, P, N]``, and the states before every chunk."""
-        *others, first, sequence = tensors
-        inputs = _Inputs.of(*others, sequence)
+        inputs, first = _Inputs.of(tensors), tensors[-2]
         value, buffers = inputs.value, Buffers(inputs.value)
         out = torch.empty_like(value.permute(0, 2, 3, 1, 4, 5), memory_format=torch.contiguous_format)
         out = out.permute(0, 3, 1, 2, 4, 5)  # heads beside features in memory, as the output projection wants them
@@ -336,8 +318,7 @@ class ChunkedStateSpace(torch.autograd.Function):
         if by_formula(grad, grad_last):
             needed = ctx.needs_input_grad[1:]
             return None, *gradients_with_graph(ctx.formula, tensors, needed, (grad, grad_last))
-        *others, first, sequence = tensors
-        inputs = _Inputs.of(*others, sequence)
+        inputs, first = _Inputs.of(tensors), tensors[-2]
         grads, buffers = _Gradients.like(inputs, first), Buffers(inputs.value)
         for samples, head in _blocks(inputs.value):
             at = samples, head

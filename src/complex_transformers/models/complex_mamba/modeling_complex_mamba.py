@@ -157,11 +157,12 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
         hidden_states = self.dropout(without_padding(inputs_embeds, mask))
+        names = self.config.state_sizes
         for index, layer in enumerate(self.layers):
             states = () if cache is None else tuple(cache.layers[index].states.values())
             hidden_states, *last = layer(hidden_states, mask, starts, *states)
             if cache is not None:
-                kept = {name: state.detach() for name, state in zip(layer.mixer.state_sizes, last, strict=True)}
+                kept = {name: state.detach() for name, state in zip(names[index], last, strict=True)}
                 cache.layers[index].advance(length, **kept)
         return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states), cache=cache)
 

@@ -280,10 +280,12 @@ class Mamba3Mixer(FullPrecision):
 
     def _recurrence(self, steps: Steps, first: dict[str, Tensor], sequence: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return y + D x ``[B, H, n, c, R, P]`` and the last state ``[B, H, P, N]``."""
-        before = _by_rank(first["value"], self.mimo_x) * steps.before[:, :, 0, 0, None, None]
-        carry = first["ssm"] + before.mT @ first["key"]
-        key, query, angles, *others, _ = steps
-        return grouped_state_space(key, query, self.B_bias, self.C_bias, angles, *others, self.D, carry, sequence)
+        value = _by_rank(first["value"], self.mimo_x) * steps.before[:, :, 0, 0, None, None]
+        carry = first["ssm"] + value.mT @ first["key"]
+        biases = self.B_bias, self.C_bias
+        key, query, angles, value, log_decay, before, own, _ = steps
+        weights = log_decay, before, own
+        return grouped_state_space(key, query, *biases, angles, value, *weights, self.D, carry, sequence)
 
     def _one_step(self, x: Tensor, first: dict[str, Tensor]) -> tuple[Tensor, States]:
         """Compute the output ``[B, 1, hidden_size]`` of one step and the states after it."""
