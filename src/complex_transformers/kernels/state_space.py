@@ -4,7 +4,7 @@
 
 Equations and notation are those of ``nn.recurrent.state_space``. A block is one head of some samples, its m chunks
 have c steps of rank R. Queries and keys are built in a block from the B and C that heads share, with features before
-steps, ``[m, N, c R]``: halves are then contiguous. The backward pass builds them again. With M the matrix of a chunk,
+steps, ``[m, N, R c]``: halves are then contiguous. The backward pass builds them again. With M the matrix of a chunk,
 y = M v + f (q h^T), it needs no gradient of each decay: the gradient of the sum of all log decays up to step t is
 q_t . dq_t - k_t . dk_t, and the inner product of the last state and its gradient is added at the end of a chunk.
 """
@@ -32,8 +32,8 @@ Formula = Callable[..., tuple[Tensor, Tensor]]
 class _Inputs(NamedTuple):
     """The inputs of all blocks; pairs are of queries and keys."""
 
-    sides: tuple[Tensor, Tensor]  # [B, G, n, N, c, R]
-    biases: tuple[Tensor, Tensor]  # [H, N, 1, R]
+    sides: tuple[Tensor, Tensor]  # [B, G, n, N, R, c]
+    biases: tuple[Tensor, Tensor]  # [H, N, R, 1]
     angles: Tensor | None  # [B, H, n, c, S]
     value: Tensor  # [B, H, n, c, R, P]
     steps: Tensor  # [5, B, H, n, c], see ``_Block.__init__``
@@ -55,7 +55,7 @@ class _Inputs(NamedTuple):
             whole = whole * (start == end).unsqueeze(1)
         return cls(
             (_features_first(query), _features_first(key)),
-            (query_bias.mT.unsqueeze(-2), key_bias.mT.unsqueeze(-2)),
+            (query_bias.mT.unsqueeze(-1), key_bias.mT.unsqueeze(-1)),
             angles,
             value,
             torch.stack([total, own + _shifted(before, -1), own, from_start, to_end]),
@@ -66,8 +66,8 @@ class _Inputs(NamedTuple):
 
 
 def _features_first(x: Tensor) -> Tensor:
-    """Transpose B or C: ``[B, n, c, R, G, N] -> [B, G, n, N, c, R]``."""
-    return x.permute(0, 4, 1, 5, 2, 3).contiguous()
+    """Transpose B or C: ``[B, n, c, R, G, N] -> [B, G, n, N, R, c]``."""
+    return x.permute(0, 4, 1, 5, 3, 2).contiguous()
 
 
 def _shifted(x: Tensor, steps: int) -> Tensor:
@@ -82,8 +82,8 @@ def _shifted(x: Tensor, steps: int) -> Tensor:
 
 def _blocks(value: Tensor) -> Iterator[tuple[slice, int]]:
     """Yield the samples and the head of every block of values ``[B, H, n, c, R, P]``."""
-    batch, heads, chunks, steps = value.shape[:4]
-    samples = max(1, _STEPS * torch.get_num_threads() // (chunks * steps))
+    batch, heads, chunks, steps, rank = value.shape[:5]
+    samples = max(1, _STEPS * torch.get_num_threads() // (chunks * steps * rank))
     for head, first in product(range(heads), range(0, batch, samples)):
         yield slice(first, first + samples), head
 
@@ -94,13 +94,13 @@ class _Block:
     def __init__(self, buffers: Buffers, inputs: _Inputs, samples: slice, head: int) -> None:
         value = inputs.value[samples, head]
         self.buffers, self.samples, self.head = buffers, samples, head
-        self.size, self.shape = value.shape[0], value.flatten(0, 1).shape  # [m, c, R, P]
+        self.size, self.shape = value.shape[0], value.transpose(2, 3).flatten(0, 1).shape  # [m, R, c, P]
         self.group = head // (inputs.value.shape[1] // inputs.sides[0].shape[1])
         self.cos = self.sin = None
         if inputs.angles is not None:
             angles = inputs.angles[samples, head].flatten(0, 1).mT
-            self.cos = torch.cos(angles, out=buffers("cos", *angles.shape)).unsqueeze(-1)
-            self.sin = torch.sin(angles, out=buffers("sin", *angles.shape)).unsqueeze(-1)
+            self.cos = torch.cos(angles, out=buffers("cos", *angles.shape)).unsqueeze(-2)
+            self.sin = torch.sin(angles, out=buffers("sin", *angles.shape)).unsqueeze(-2)
         self.query, self.key = (self._side(inputs, index) for index in range(2))
         self.value = self.stored("value", value)
         # Sums of the log decays of a chunk; the weights of a key for later steps and for its own; the decays from the
@@ -115,30 +115,30 @@ class _Block:
 
     @property
     def square(self) -> tuple[int, int, int]:
-        """Shape of the scores ``[m, c R, c R]``."""
-        chunks, steps, rank, _ = self.shape
-        return chunks, steps * rank, steps * rank
+        """Shape of the scores ``[m, R c, R c]``."""
+        chunks, rank, steps, _ = self.shape
+        return chunks, rank * steps, rank * steps
 
     def stored(self, name: str, x: Tensor) -> Tensor:
-        """Copy values ``[b, n, c, R, P]`` to a buffer ``[m, c R, P]``."""
-        buffer = self.buffers(name, *self.shape)
+        """Copy values ``[b, n, c, R, P]`` to a buffer ``[m, R c, P]``."""
+        buffer, x = self.buffers(name, *self.shape), x.transpose(2, 3)
         buffer.view(x.shape).copy_(x)
         return buffer.flatten(1, 2)
 
     def scaled(self, name: str, x: Tensor, factor: Tensor) -> Tensor:
-        """Multiply values ``[m, c R, P]`` by a factor of each step ``[m, c]``."""
+        """Multiply values ``[m, R c, P]`` by a factor of each step ``[m, c]``."""
         out = self.buffers(name, *self.shape)
-        return torch.mul(x.view(self.shape), factor[..., None, None], out=out).flatten(1, 2)
+        return torch.mul(x.view(self.shape), factor[:, None, :, None], out=out).flatten(1, 2)
 
     def _side(self, inputs: _Inputs, index: int) -> Tensor:
-        """Compute queries or keys ``[m, N, c R]``: add the bias and rotate."""
+        """Compute queries or keys ``[m, N, R c]``: add the bias and rotate."""
         x = inputs.sides[index][self.samples, self.group].flatten(0, 1)
         side = torch.add(x, inputs.biases[index][self.head], out=self.buffers(f"side {index}", *x.shape))
         self.rotate_(side, 1.0)
         return side.flatten(2)
 
     def parts(self, side: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the real and the imaginary part of the features that rotate, ``[m, S, c, R]``."""
+        """Return the real and the imaginary part of the features that rotate, ``[m, S, R, c]``."""
         assert self.cos is not None
         side, size, half = side.view(*side.shape[:2], *self.shape[1:3]), self.cos.shape[1], side.shape[1] // 2
         return side[:, :size], side[:, half : half + size]
@@ -165,17 +165,17 @@ class _Block:
     def weigh_(self) -> Tensor:
         """Weigh the scores, in place; return the weights of keys in later steps and in their own ones.
 
-        They take the place of the decays, ``[m, c, 1, c, 1]``. The scores become the matrix of values to outputs.
+        They take the place of the decays, ``[m, 1, c, 1, c]``. The scores become the matrix of values to outputs.
         """
         weights = self.decays.mul_(self.scale.unsqueeze(-2))
         weights.diagonal(dim1=1, dim2=2).copy_(self.own)
-        weights = weights[:, :, None, :, None]
+        weights = weights[:, None, :, None, :]
         self.by_step(self.scores).mul_(weights)
         self.scores.diagonal(dim1=1, dim2=2).add_(self.skip)
         return weights
 
     def by_step(self, scores: Tensor) -> Tensor:
-        """View scores as ``[m, c, R, c, R]``."""
+        """View scores as ``[m, R, c, R, c]``."""
         return scores.view(*self.shape[:3], *self.shape[1:3])
 
     def by_sample(self, x: Tensor) -> Tensor:
@@ -192,10 +192,10 @@ class _Block:
             state = update.addcmul_(state, decay)
         y = self.buffers("y", *self.shape)
         torch.bmm(self.query.mT, entering.flatten(0, 1).mT, out=y.flatten(1, 2))
-        y.mul_(self.from_start[..., None, None])
+        y.mul_(self.from_start[:, None, :, None])
         self.weigh_()
         y.flatten(1, 2).baddbmm_(self.scores, self.value)
-        out.copy_(self.by_sample(y))
+        out.copy_(self.by_sample(y).transpose(2, 3))
         return state
 
 
@@ -224,8 +224,8 @@ class _Gradients(NamedTuple):
         grad = block.stored("grad", grad)
         of_weights = torch.bmm(grad, block.value.mT, out=buffers("of weights", *block.square))
         products = block.by_step(torch.mul(of_weights, block.scores, out=buffers("products", *block.square)))
-        of_own = products.diagonal(dim1=1, dim2=3).sum((1, 2))
-        of_scale = products.mul_(block.decays[:, :, None, :, None]).sum((1, 2, 4))
+        of_own = products.diagonal(dim1=2, dim2=4).sum((1, 2))
+        of_scale = products.mul_(block.decays[:, None, :, None, :]).sum((1, 2, 3))
         self.skip[block.head] += of_weights.diagonal(dim1=1, dim2=2).sum()
         block.by_step(of_weights).mul_(block.weigh_())
         of_value = torch.bmm(block.scores.mT, grad, out=buffers("of value", *grad.shape))
@@ -237,13 +237,13 @@ class _Gradients(NamedTuple):
         after, self.first[at] = self._of_states(block, scaled, grad_last)
         of_key.baddbmm_(after.mT, block.scaled("scaled", block.value, block.end_scale).mT)
         of_scaled = torch.bmm(block.key.mT, after.mT, out=buffers("of scaled", *grad.shape)).view(block.shape)
-        of_value.view(block.shape).addcmul_(of_scaled, block.end_scale[..., None, None])
-        of_scale.addcmul_(of_scaled.mul_(block.value.view(block.shape)).sum((2, 3)), block.to_end)
+        of_value.view(block.shape).addcmul_(of_scaled, block.end_scale[:, None, :, None])
+        of_scale.addcmul_(of_scaled.mul_(block.value.view(block.shape)).sum((1, 3)), block.to_end)
 
         of_total = self._inner(block, block.query, of_query) - self._inner(block, block.key, of_key)
         states = torch.cat([entering[:, 1:], last.unsqueeze(1)], dim=1)
         of_total[:, -1] += (states.flatten(0, 1).flatten(1) * after.flatten(1)).sum(1)
-        self.value[at] = block.by_sample(of_value.view(block.shape))
+        self.value[at] = block.by_sample(of_value.view(block.shape)).transpose(2, 3)
         steps = torch.stack([of_total, of_scale, of_own.add_(of_scale)])
         self.steps[:, block.samples, block.head] = steps.view(3, block.size, -1, steps.shape[-1])
         self._add_sides(block, of_query, of_key)
@@ -263,7 +263,7 @@ class _Gradients(NamedTuple):
     def _inner(block: _Block, side: Tensor, grad: Tensor) -> Tensor:
         """Return the inner product of queries or keys and their gradient, ``[m, c]``."""
         products = torch.mul(side, grad, out=block.buffers("inner", *side.shape))
-        return products.sum(1).view(block.shape[:3]).sum(-1)
+        return products.sum(1).view(block.shape[:3]).sum(1)
 
     def _add_sides(self, block: _Block, of_query: Tensor, of_key: Tensor) -> None:
         """Add the gradients of B, C, their biases and the angles from gradients of the rotated queries and keys."""
@@ -273,12 +273,12 @@ class _Gradients(NamedTuple):
             found = torch.mul(of_im, re, out=block.buffers("moved", *re.shape)).addcmul_(of_re, im, value=-1)
             (re, im), (of_re, of_im) = map(block.parts, pairs[1])
             found.addcmul_(of_im, re).addcmul_(of_re, im, value=-1)
-            self.angles[block.samples, block.head] = block.by_sample(found.sum(-1).mT)
+            self.angles[block.samples, block.head] = block.by_sample(found.sum(2).mT)
         for (_, grad), total, bias in zip(pairs, self.sides, self.biases, strict=True):
             block.rotate_(grad, -1.0)
             grad = block.by_sample(grad.view(*grad.shape[:2], *block.shape[1:3]))
             total[block.samples, block.group] += grad
-            bias[block.head] += grad.sum((0, 1, 3)).unsqueeze(-2)
+            bias[block.head] += grad.sum((0, 1, 4)).unsqueeze(-1)
 
 
 class ChunkedStateSpace(torch.autograd.Function):
@@ -324,8 +324,8 @@ class ChunkedStateSpace(torch.autograd.Function):
             at = samples, head
             block = _Block(buffers, inputs, samples, head)
             grads.add_block(block, entering[head, samples], last[at], grad[at], grad_last[at])
-        query, key = (x.permute(0, 2, 4, 5, 1, 3) for x in grads.sides)
-        query_bias, key_bias = (x.squeeze(-2).mT for x in grads.biases)
+        query, key = (x.permute(0, 2, 5, 4, 1, 3) for x in grads.sides)
+        query_bias, key_bias = (x.squeeze(-1).mT for x in grads.biases)
         total, scale, own = grads.steps
         steps = total.flip(-1).cumsum(-1).flip(-1), _shifted(scale, 1), own
         return None, key, query, key_bias, query_bias, grads.angles, grads.value, *steps, grads.skip, grads.first, None
