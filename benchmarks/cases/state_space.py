@@ -39,8 +39,8 @@ STATES = {"state_size": 128, "head_dim": 64, "n_groups": 1}
 OURS: dict[str, dict[str, Any]] = {
     "Mamba-3": {},
     "real twin": {"number_field": "real"},
-    # Rank 4 has more parameters in each layer.
-    "Mamba-3, rank 4, 3 layers": {"mimo_rank": 4, "num_hidden_layers": 3},
+    # Rank 4 has more parameters in each layer, and its chunks have four rows for each step.
+    "Mamba-3, rank 4, 3 layers": {"mimo_rank": 4, "num_hidden_layers": 3, "chunk_size": 16},
 }
 # The default chunk size of Transformers, and the fastest one for it at these sizes.
 MAMBA2 = {"Mamba-2": 256, "Mamba-2, chunks of 64": 64}

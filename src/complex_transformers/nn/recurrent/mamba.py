@@ -131,7 +131,7 @@ class Mamba3Mixer(FullPrecision):
         A_activation: g, ``"heavy_tail"`` (1 + a for a >= 0 and 1 / (1 - a) below), or ``"softplus"`` as in the first
             release of the official code.
         is_outproj_norm: RMS norm of every head before the gate.
-        chunk_size: steps that one product of matrices computes in training.
+        chunk_size: steps that one product of matrices computes in training; about 64 / ``mimo_rank`` is fastest.
         eps: of the norms.
         number_field: ``"complex"`` or ``"real"``.
 
@@ -310,10 +310,12 @@ class Mamba3Mixer(FullPrecision):
 
     def _recurrence(self, steps: Steps, first: dict[str, Tensor], sequence: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return y + D x ``[B, H, n, c, R, P]`` and the last state ``[B, H, P, N]``."""
-        before = _by_rank(first["value"], self.mimo_x) * steps.before[:, :, 0, 0, None, None]
-        carry = first["ssm"] + before.mT @ first["key"]
-        key, query, angles, *others, _ = steps
-        return grouped_state_space(key, query, self.B_bias, self.C_bias, angles, *others, self.D, carry, sequence)
+        value = _by_rank(first["value"], self.mimo_x) * steps.before[:, :, 0, 0, None, None]
+        carry = first["ssm"] + value.mT @ first["key"]
+        biases = self.B_bias, self.C_bias
+        key, query, angles, value, log_decay, before, own, _ = steps
+        weights = log_decay, before, own
+        return grouped_state_space(key, query, *biases, angles, value, *weights, self.D, carry, sequence)
 
     def _one_step(self, x: Tensor, first: dict[str, Tensor]) -> tuple[Tensor, States]:
         """Compute the output ``[B, 1, hidden_size]`` of one step and the states after it."""
