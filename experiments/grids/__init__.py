@@ -18,6 +18,7 @@ from experiments.grids import (
     quantum,
     speech,
     stability,
+    state_space,
     text,
     thesis,
     thesis_language,
@@ -29,6 +30,6 @@ __all__ = ["GRIDS"]
 
 MODULES = (
     *(text, speech, paper, fair, coherent, quantum, gates, stability, lift, bits, causal, positions, long_range),
-    *(thesis, thesis_language, thesis_memory, thesis_semantics),
+    *(state_space, thesis, thesis_language, thesis_memory, thesis_semantics),
 )
 GRIDS: dict[str, Grid] = {grid.name: grid for module in MODULES for grid in module.GRIDS}

@@ -29,6 +29,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/lift-results.md": ("bits", "lift"),
     "docs/lift.md": ("lift",),
     "docs/long-range.md": ("long_range",),
+    "docs/models/complex_mamba.md": ("state_space",),
     "docs/models/complex_quantum.md": ("quantum",),
     "docs/paper.md": ("cases", "paper"),
     "docs/positions.md": ("positions",),
