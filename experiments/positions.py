@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,14 +15,16 @@ import torch
 from benchmarks.reporting import ROOT, machine_facts
 from torch import Tensor
 from torch.optim.lr_scheduler import LambdaLR
+from transformers import PreTrainedModel
 
+import complex_transformers
 from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM, optimizer_groups
 from complex_transformers.analysis import count_parameters, perplexity_by_position, perplexity_by_range
 from complex_transformers.recipes.datasets.plain_text import load_plain_text
 from complex_transformers.recipes.stateful_language_modeling import TextDataArguments, make_stream, make_tokenizer
 from experiments.paper.data import data_folder
 
-__all__ = ["DATA", "PROTOCOL", "Decoder", "settings", "train_and_test", "train_and_validate"]
+__all__ = ["DATA", "PROTOCOL", "Decoder", "even_size", "settings", "train_and_test", "train_and_validate"]
 
 # data -> files of the splits, tokenizer, size of its vocabulary
 DATA: Mapping[str, tuple[tuple[str, str, str], str, int]] = {
@@ -44,7 +47,11 @@ STEPS_PER_OCTAVE = 4  # of the curves in the results
 
 @dataclass(frozen=True)
 class Decoder:
-    """A training run without its seed; equal runs give the same result."""
+    """A training run without its seed; equal runs give the same result.
+
+    ``SIZES`` are defaults of ``complex_llama``. ``fitted`` is a field of the configuration that is set so that the
+    model has the parameters of a complex Llama with ``SIZES``, as nearly as even sizes allow.
+    """
 
     data: str
     options: tuple[tuple[str, Any], ...]  # configuration fields
@@ -52,21 +59,47 @@ class Decoder:
     steps: int
     length: int = 256  # tokens of a training sequence
     window: int = 4096  # tokens of a test sequence
+    family: str = "ComplexLlama"
+    fitted: str | None = None
 
     def cell(self, learning_rate: float) -> Decoder:
         """Return the run with a learning rate."""
         return replace(self, learning_rate=learning_rate)
 
-    def model(self) -> ComplexLlamaForCausalLM:
+    def sizes(self) -> dict[str, Any]:
+        """Return the given configuration fields and the defaults of the family."""
+        return {**(SIZES if self.family == "ComplexLlama" else {}), **dict(self.options)}
+
+    def model(self) -> PreTrainedModel:
         """Return a new model."""
-        return ComplexLlamaForCausalLM(
-            ComplexLlamaConfig(vocab_size=DATA[self.data][2], **{**SIZES, **dict(self.options)})
-        )
+        fitted = {} if self.fitted is None else {self.fitted: self._fitted_size(self.fitted)}
+        return self._model(self.family, {**self.sizes(), **fitted})
+
+    def _fitted_size(self, name: str) -> int:
+        """Return the value of a field with which the model has the parameters of the complex Llama."""
+        wanted = self._count("ComplexLlama", SIZES)
+        return even_size(lambda size: self._count(self.family, {**self.sizes(), name: size}), wanted)
+
+    def _model(self, family: str, options: Mapping[str, Any]) -> PreTrainedModel:
+        config = getattr(complex_transformers, f"{family}Config")(vocab_size=DATA[self.data][2], **options)
+        return getattr(complex_transformers, f"{family}ForCausalLM")(config)
+
+    def _count(self, family: str, options: Mapping[str, Any]) -> int:
+        with torch.device("meta"):
+            return count_parameters(self._model(family, options))
+
+
+def even_size(count: Callable[[int], int], wanted: int) -> int:
+    """Return the even size up to 2,048 whose count, which grows with the size, is nearest to the wanted one."""
+    sizes = range(2, 2049, 2)
+    place = bisect_left(sizes, wanted, key=count)
+    return min(sizes[max(place - 1, 0) : place + 1], key=lambda size: abs(count(size) - wanted))
 
 
 def settings(run: Decoder) -> dict[str, Any]:
     """Return what a result depends on besides the row and the seed."""
-    return {**PROTOCOL, **SIZES, **dict(run.options), **{name: getattr(run, name) for name in NUMBERS}}
+    families = {"family": run.family, "fitted": run.fitted} if run.family != "ComplexLlama" else {}
+    return {**PROTOCOL, **run.sizes(), **families, **{name: getattr(run, name) for name in NUMBERS}}
 
 
 def train_and_validate(run: Decoder, seed: int) -> dict[str, Any]:
@@ -83,14 +116,19 @@ def train_and_test(run: Decoder, seed: int) -> dict[str, Any]:
     model, seconds = trained(run, splits["train"], seed)
     test = splits["test"][: PROTOCOL["scored_windows"] * (run.window + 1)]
     curves = {"as trained": curve_of(model, test, run.window)}
-    plain = {"position_type": "rotary", "no_rope_layers": None, "imaginary_heads": "none"}
-    if all(getattr(model.config, name) == value for name, value in plain.items()):
+    if is_plainly_rotary(model):
         for name, parameters in scaled_positions(run).items():
             curves[name] = curve_of(with_positions(model, parameters, run.window), test, run.window)
     return {**_facts(model, seconds), "perplexity_by_range": curves}
 
 
-def _facts(model: ComplexLlamaForCausalLM, seconds: float) -> dict[str, Any]:
+def is_plainly_rotary(model: PreTrainedModel) -> bool:
+    """Return whether rotary positions are all that a model knows of the order of tokens."""
+    plain = {"position_type": "rotary", "no_rope_layers": None, "imaginary_heads": "none"}
+    return all(getattr(model.config, name, "missing") == value for name, value in plain.items())
+
+
+def _facts(model: PreTrainedModel, seconds: float) -> dict[str, Any]:
     return {"parameters": count_parameters(model), "seconds": round(seconds, 1), "machine": machine_facts()}
 
 
@@ -113,7 +151,7 @@ def _encode(data: str) -> dict[str, Tensor]:
     return {name: make_stream(texts, made, name, by_character) for name, texts in splits.items()}
 
 
-def trained(run: Decoder, stream: Tensor, seed: int) -> tuple[ComplexLlamaForCausalLM, float]:
+def trained(run: Decoder, stream: Tensor, seed: int) -> tuple[PreTrainedModel, float]:
     """Train on windows at random places of the stream, and return the model and the seconds of training."""
     torch.manual_seed(seed)
     model, begin = run.model(), time.perf_counter()
@@ -144,13 +182,13 @@ def _windows(stream: Tensor, length: int) -> list[dict[str, Tensor]]:
     return [{"input_ids": part[:, :-1], "shift_labels": part[:, 1:]} for part in cut]
 
 
-def mean_loss(model: ComplexLlamaForCausalLM, stream: Tensor, length: int) -> float:
+def mean_loss(model: PreTrainedModel, stream: Tensor, length: int) -> float:
     """Return the mean loss in nats per token."""
     curve = perplexity_by_position(model, _windows(stream, length))
     return sum(map(math.log, curve)) / len(curve)
 
 
-def curve_of(model: ComplexLlamaForCausalLM, stream: Tensor, window: int) -> dict[str, float]:
+def curve_of(model: PreTrainedModel, stream: Tensor, window: int) -> dict[str, float]:
     """Return the perplexity by range of positions, by the last position of each range."""
     curve = perplexity_by_range(perplexity_by_position(model, _windows(stream, window)), STEPS_PER_OCTAVE)
     return {str(last): round(value, 4) for last, value in curve.items()}
@@ -163,9 +201,7 @@ def scaled_positions(run: Decoder) -> dict[str, dict[str, Any]]:
     return {"linear": {**common, "rope_type": "linear"}, "yarn": yarn}
 
 
-def with_positions(
-    model: ComplexLlamaForCausalLM, parameters: Mapping[str, Any], window: int
-) -> ComplexLlamaForCausalLM:
+def with_positions(model: PreTrainedModel, parameters: Mapping[str, Any], window: int) -> ComplexLlamaForCausalLM:
     """Return a copy of the model with other ``rope_parameters``."""
     changes = {"rope_parameters": parameters, "max_position_embeddings": window}
     changed = ComplexLlamaForCausalLM(ComplexLlamaConfig(**{**model.config.to_dict(), **changes}))

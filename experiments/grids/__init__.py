@@ -18,6 +18,7 @@ from experiments.grids import (
     quantum,
     speech,
     stability,
+    state_space,
     state_tracking,
     text,
     thesis,
@@ -29,7 +30,7 @@ from experiments.grids import (
 __all__ = ["GRIDS"]
 
 MODULES = (
-    *(text, speech, paper, fair, coherent, quantum, gates, stability, lift, bits, causal),
-    *(positions, long_range, state_tracking, thesis, thesis_language, thesis_memory, thesis_semantics),
+    *(text, speech, paper, fair, coherent, quantum, gates, stability, lift, bits, causal, positions, long_range),
+    *(state_tracking, state_space, thesis, thesis_language, thesis_memory, thesis_semantics),
 )
 GRIDS: dict[str, Grid] = {grid.name: grid for module in MODULES for grid in module.GRIDS}

@@ -30,6 +30,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/lift.md": ("lift",),
     "docs/long-range.md": ("long_range",),
     "docs/state-tracking.md": ("long_range",),
+    "docs/models/complex_mamba.md": ("state_space",),
     "docs/models/complex_quantum.md": ("quantum",),
     "docs/models/synconmt.md": ("claims",),
     "docs/paper.md": ("cases", "paper"),
