@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """State tracking: networks that must carry a sum, a value or a permutation along a sequence.
 
-    python -m experiments.run state-tracking-choice      # every row with every learning rate, in a quarter of the steps
+    python -m experiments.run state-tracking-choice      # every row and learning rate, in a quarter of the steps
     python -m experiments.run state-tracking             # the best of them with three other seeds
 
 Networks are trained on sequences of 3 to 40 symbols and tested on up to 256. All have as many parameters as Mamba-3.
