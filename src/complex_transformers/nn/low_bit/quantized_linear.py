@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
+from ...kernels.native import low_bit
 from .. import (
     functional as CF,
 )
@@ -80,8 +81,9 @@ def packable_weights(parts: Sequence[Tensor], stages: int, granularity: str) -> 
 class PackedLinear(nn.Module):
     """Complex dense layer with two bits per weight and stage: W = sum_t s_t i^c_t (iFairy, Fairy2i, 2025).
 
-    Codes c are packed four per byte, scales are float16. forward unpacks them and computes the float layer in the
-    dtype of x. A widely linear layer with T stages takes T bits per element of its real matrix. Gradients reach x and
+    Codes c are packed four per byte, scales are float16. A widely linear layer with T stages takes T bits per element
+    of its real matrix. On a CPU and without gradients, forward multiplies by the packed weights, see
+    ``kernels.native``; otherwise it unpacks them and computes the float layer in the dtype of x. Gradients reach x and
     the bias.
 
     Buffers: ``codes`` uint8 ``[stages, out, ceil(in / 4)]`` and ``scales`` float16 ``[stages, 2, out or 1]`` for
@@ -101,6 +103,8 @@ class PackedLinear(nn.Module):
 
     bias: nn.Parameter | None
     codes: Tensor
+    _ordered: low_bit.OrderedWeights | None = None  # of the buffers and versions in _ordered_from
+    _ordered_from: tuple[Any, ...] = ()
 
     def __init__(
         self,
@@ -176,21 +180,47 @@ class PackedLinear(nn.Module):
             parts.extend(unit_values(codes, getattr(self, f"{prefix}scales")))
         return tuple(part.to(dtype) for part in parts)
 
+    def ordered_weights(self) -> low_bit.OrderedWeights:
+        """Return the weights in the order of the CPU kernel, which are kept until a buffer changes."""
+        buffers = tuple(self._buffers.values())
+        if not torch.compiler.is_compiling():  # graphs cannot read versions
+            versions = [buffer._version for buffer in buffers if buffer is not None and not buffer.is_inference()]
+            found = (*map(id, buffers), *versions)
+            if found != self._ordered_from[len(buffers) :]:
+                self._ordered, self._ordered_from = None, (*buffers, *found)  # a buffer that is kept keeps its id
+        if self._ordered is None:
+            codes, scales = ([getattr(self, prefix + name) for prefix in self.prefixes] for name in ("codes", "scales"))
+            self._ordered = low_bit.ordered_weights(codes, scales, self.stages, self.linear_type)
+        return self._ordered
+
     def forward(self, x: Tensor) -> Tensor:
         check_width(x, self.in_features)
         CF.check_halves(x)  # integers too: weights are unpacked to the dtype of x
+        if low_bit.may_run(x, self.bias):
+            out = low_bit.linear(x, self.ordered_weights())
+            return out if self.bias is None else out + self.bias.to(out.dtype)
+        return self._by_parts(x, self.weight_parts(x.dtype))
+
+    def _by_parts(self, x: Tensor, parts: Sequence[Tensor]) -> Tensor:
         bias = None if self.bias is None else self.bias.to(x.dtype)
-        return product(self.linear_type, x, self.weight_parts(x.dtype), bias)
+        return product(self.linear_type, x, parts, bias)
 
     def for_steps(self) -> Callable[[Tensor], Tensor]:
-        """Return ``forward`` with the weights unpacked once, for many calls."""
-        parts = self.weight_parts()
+        """Return ``forward`` for many calls, with weights that are unpacked at most once."""
+        parts: tuple[Tensor, ...] = ()
 
         def forward(x: Tensor) -> Tensor:
-            bias = None if self.bias is None else self.bias.to(x.dtype)
-            return product(self.linear_type, x, [part.to(x.dtype) for part in parts], bias)
+            nonlocal parts
+            if low_bit.may_run(x, self.bias):
+                return self.forward(x)
+            parts = parts or self.weight_parts()
+            return self._by_parts(x, [part.to(x.dtype) for part in parts])
 
         return forward
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes to copy or to pickle: without the weights in the order of the kernel."""
+        return {**self.__dict__, "_ordered": None, "_ordered_from": ()}
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         scales = {f"{prefix}scales": getattr(self, f"{prefix}scales") for prefix in self.prefixes}
