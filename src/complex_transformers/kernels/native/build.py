@@ -39,13 +39,13 @@ def compile_operators() -> Path:
     Raises:
         BuildError: another system, no compiler, a compiler that fails, a cache that cannot be written.
     """
-    command = _command()
     try:
+        command = _command()
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "complex_transformers"
         library = folder / f"low_bit-{_key(command)}.so"
         if not library.is_file():
             folder.mkdir(parents=True, exist_ok=True)
-            _compile(command, library)
+            _compile([*command, *_paths()], library)
     except (OSError, RuntimeError, subprocess.TimeoutExpired) as error:
         raise error if isinstance(error, BuildError) else BuildError(f"the compiler cannot run ({error})") from error
     return library
@@ -58,14 +58,13 @@ def _command() -> list[str]:
     compiler = os.environ.get("CXX") or next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None:
         raise BuildError("no C++ compiler was found (install g++, or set CXX)")
-    sources = [str(path) for path in sorted(HERE.glob("*.cpp"))]
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"
-    links = [f"-L{TORCH / 'lib'}", "-ltorch_cpu", "-lc10"]
-    return [
-        *compiler.split(),
-        *("-O3", "-std=c++20", "-shared", "-fPIC", "-w", abi, f"-I{TORCH / 'include'}", *flags),
-        *(*sources, *links),
-    ]
+    return [*compiler.split(), "-O3", "-std=c++20", "-shared", "-fPIC", "-w", abi, *flags]
+
+
+def _paths() -> list[str]:
+    sources = [str(path) for path in sorted(HERE.glob("*.cpp"))]
+    return [f"-I{TORCH / 'include'}", *sources, f"-L{TORCH / 'lib'}", "-ltorch_cpu", "-lc10"]
 
 
 def _key(command: list[str]) -> str:

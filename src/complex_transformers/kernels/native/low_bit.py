@@ -64,7 +64,11 @@ def load() -> bool:
     return True
 
 
-load._dynamo_marked_constant = True  # type: ignore[attr-defined] # as in switch
+def _is_loaded() -> bool:
+    return load()
+
+
+_is_loaded._dynamo_marked_constant = True  # type: ignore[attr-defined] # see switch
 
 
 def _fake_signs(codes: Tensor) -> Tensor:
@@ -89,7 +93,7 @@ def may_run(x: Tensor, bias: Tensor | None) -> bool:
         return False
     if is_transformed() or torch.jit.is_tracing() or (torch.compiler.is_compiling() and not switch.is_compiled()):
         return False
-    return load()
+    return _is_loaded()
 
 
 def ordered_weights(

@@ -26,6 +26,7 @@ __all__ = ["PackedLinear", "RoundedLinear", "complex_linear_type", "rounded_weig
 
 MAX_STAGES = 3
 SCALE_DTYPE = torch.float16
+BUFFERS = ("codes", "scales")
 LAYERS: dict[str, type[ComplexLinear]] = {
     "complex": ComplexLinear,
     "conjugate": ConjugateLinear,
@@ -104,7 +105,7 @@ class PackedLinear(nn.Module):
     bias: nn.Parameter | None
     codes: Tensor
     _ordered: low_bit.OrderedWeights | None = None  # of the buffers and versions in _ordered_from
-    _ordered_from: tuple[Any, ...] = ()
+    _ordered_from: tuple[list[Tensor], list[Any]] = ([], [])
 
     def __init__(
         self,
@@ -182,14 +183,15 @@ class PackedLinear(nn.Module):
 
     def ordered_weights(self) -> low_bit.OrderedWeights:
         """Return the weights in the order of the CPU kernel, which are kept until a buffer changes."""
-        buffers = tuple(self._buffers.values())
         if not torch.compiler.is_compiling():  # graphs cannot read versions
-            versions = [buffer._version for buffer in buffers if buffer is not None and not buffer.is_inference()]
-            found = (*map(id, buffers), *versions)
-            if found != self._ordered_from[len(buffers) :]:
-                self._ordered, self._ordered_from = None, (*buffers, *found)  # a buffer that is kept keeps its id
+            buffers = [buffer for buffer in self._buffers.values() if buffer is not None]
+            found = [id(buffer) if buffer.is_inference() else (id(buffer), buffer._version) for buffer in buffers]
+            if found != self._ordered_from[1]:
+                self._ordered, self._ordered_from = None, (buffers, found)  # buffers that are kept keep their id
         if self._ordered is None:
-            codes, scales = ([getattr(self, prefix + name) for prefix in self.prefixes] for name in ("codes", "scales"))
+            codes, scales = (
+                [getattr(self, prefix + name) for prefix in self.prefixes] for name in ("codes", "scales")
+            )
             self._ordered = low_bit.ordered_weights(codes, scales, self.stages, self.linear_type)
         return self._ordered
 
@@ -220,7 +222,7 @@ class PackedLinear(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes to copy or to pickle: without the weights in the order of the kernel."""
-        return {**self.__dict__, "_ordered": None, "_ordered_from": ()}
+        return {**self.__dict__, "_ordered": None, "_ordered_from": ([], [])}
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         scales = {f"{prefix}scales": getattr(self, f"{prefix}scales") for prefix in self.prefixes}
