@@ -291,6 +291,6 @@ def test_a_library_is_compiled_once(unloaded, monkeypatch, caplog):
     other = build.compile_operators()
     assert {path.name for path in first.parent.iterdir()} == {first.name, other.name}
     (source / "low_bit.cpp").write_text("int one() { return two; }\n")
-    with pytest.raises(build.BuildError, match=r"'two'"):
+    with pytest.raises(build.BuildError, match="two"):
         build.compile_operators()
     assert len(list(first.parent.iterdir())) == 2

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products with packed two-bit complex weights on the CPU, without unpacked copies of the weights.
 
-Up to about 24 inputs, sums over four columns are looked up in tables, in the order of T-MAC (Wei et al. 2025,
+Up to about 24 inputs, sums over four columns are looked up in tables, as in T-MAC (Wei et al. 2024,
 arXiv:2407.00088) but in float32, so that results differ from the unpacked layer only by rounding. For more inputs,
 weights are unpacked to the cache, some rows at a time. The method is described in ``low_bit.h``.
 """
@@ -116,6 +116,7 @@ def ordered_weights(
 
 def linear(x: Tensor, weights: OrderedWeights) -> Tensor:
     """Compute W z, W conj(z) or U z + V conj(z): ``[..., 2 in] -> [..., 2 out]`` in the dtype of ``x`` or autocast."""
-    return torch.ops.complex_transformers.low_bit_linear(
-        x.to(product_dtype(x)), weights.signs, weights.scales, weights.rows, weights.first_conjugate, path
-    )
+    dtype = product_dtype(x)
+    x = x if x.dtype == dtype else x.to(dtype)
+    product = torch.ops.complex_transformers.low_bit_linear.default  # found faster than by the name without overload
+    return product(x, weights.signs, weights.scales, weights.rows, weights.first_conjugate, path)

@@ -184,8 +184,8 @@ class PackedLinear(nn.Module):
     def ordered_weights(self) -> low_bit.OrderedWeights:
         """Return the weights in the order of the CPU kernel, which are kept until a buffer changes."""
         if not torch.compiler.is_compiling():  # graphs cannot read versions
-            buffers = [buffer for buffer in self._buffers.values() if buffer is not None]
-            found = [id(buffer) if buffer.is_inference() else (id(buffer), buffer._version) for buffer in buffers]
+            buffers = list(self._buffers.values())
+            found = [(id(buffer), None if buffer.is_inference() else buffer._version) for buffer in buffers]
             if found != self._ordered_from[1]:
                 self._ordered, self._ordered_from = None, (buffers, found)  # buffers that are kept keep their id
         if self._ordered is None:
@@ -197,10 +197,11 @@ class PackedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         check_width(x, self.in_features)
-        CF.check_halves(x)  # integers too: weights are unpacked to the dtype of x
-        if low_bit.may_run(x, self.bias):
+        bias = self.bias
+        if low_bit.may_run(x, bias):
             out = low_bit.linear(x, self.ordered_weights())
-            return out if self.bias is None else out + self.bias.to(out.dtype)
+            return out if bias is None else out + bias.to(out.dtype)
+        CF.check_halves(x)  # integers too: weights are unpacked to the dtype of x
         return self._by_parts(x, self.weight_parts(x.dtype))
 
     def _by_parts(self, x: Tensor, parts: Sequence[Tensor]) -> Tensor:
