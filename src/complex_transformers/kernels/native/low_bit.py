@@ -85,9 +85,9 @@ def paths() -> list[str]:
     return torch.ops.complex_transformers.low_bit_paths() if load() else []
 
 
-def may_run(x: Tensor, bias: Tensor | None) -> bool:
+def may_run(x: Tensor, codes: Tensor, bias: Tensor | None) -> bool:
     """Return whether the kernel computes this product: on the CPU, without gradients, not exported or transformed."""
-    if not switch._enabled or x.device.type != "cpu" or x.dtype not in switch.DTYPES or type(x) not in _PLAIN:
+    if not (switch._enabled and x.is_cpu and codes.is_cpu) or x.dtype not in switch.DTYPES or type(x) not in _PLAIN:
         return False
     if torch.is_grad_enabled() and (x.requires_grad or (bias is not None and bias.requires_grad)):
         return False

@@ -172,6 +172,7 @@ class PackedLinear(nn.Module):
                 buffer = getattr(self, name)
                 check_shape(name, value, buffer.shape)
                 buffer.copy_(value)
+        self._ordered = None
 
     def weight_parts(self, dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
         """Return A, B (and C, D), unpacked; stages are summed in float32."""
@@ -184,21 +185,19 @@ class PackedLinear(nn.Module):
     def ordered_weights(self) -> low_bit.OrderedWeights:
         """Return the weights in the order of the CPU kernel, which are kept until a buffer changes."""
         if not torch.compiler.is_compiling():  # graphs cannot read versions
-            buffers = list(self._buffers.values())
+            buffers = [buffer for buffer in self._buffers.values() if buffer is not None]
             found = [(id(buffer), None if buffer.is_inference() else buffer._version) for buffer in buffers]
             if found != self._ordered_from[1]:
                 self._ordered, self._ordered_from = None, (buffers, found)  # buffers that are kept keep their id
         if self._ordered is None:
-            codes, scales = (
-                [getattr(self, prefix + name) for prefix in self.prefixes] for name in ("codes", "scales")
-            )
+            codes, scales = ([getattr(self, f"{prefix}{name}") for prefix in self.prefixes] for name in BUFFERS)
             self._ordered = low_bit.ordered_weights(codes, scales, self.stages, self.linear_type)
         return self._ordered
 
     def forward(self, x: Tensor) -> Tensor:
         check_width(x, self.in_features)
         bias = self.bias
-        if low_bit.may_run(x, bias):
+        if low_bit.may_run(x, self.codes, bias):
             out = low_bit.linear(x, self.ordered_weights())
             return out if bias is None else out + bias.to(out.dtype)
         CF.check_halves(x)  # integers too: weights are unpacked to the dtype of x
@@ -214,7 +213,7 @@ class PackedLinear(nn.Module):
 
         def forward(x: Tensor) -> Tensor:
             nonlocal parts
-            if low_bit.may_run(x, self.bias):
+            if low_bit.may_run(x, self.codes, self.bias):
                 return self.forward(x)
             parts = parts or self.weight_parts()
             return self._by_parts(x, [part.to(x.dtype) for part in parts])
@@ -225,9 +224,14 @@ class PackedLinear(nn.Module):
         """Return the attributes to copy or to pickle: without the weights in the order of the kernel."""
         return {**self.__dict__, "_ordered": None, "_ordered_from": ([], [])}
 
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        self._ordered = None
+
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         scales = {f"{prefix}scales": getattr(self, f"{prefix}scales") for prefix in self.prefixes}
         super()._apply(fn, recurse)
+        self._ordered = None
         for name, kept in scales.items():
             moved = getattr(self, name)
             if moved.dtype != SCALE_DTYPE:
