@@ -41,7 +41,8 @@ namespace {
 using namespace low_bit;
 
 constexpr int64_t LOOKUPS_PER_TASK = 1 << 15; // about 20 microseconds
-constexpr int64_t TILE_BYTES = 2 << 20;       // of unpacked weights, which should stay in the cache
+constexpr int64_t TILE_BYTES = 8 << 20;       // of unpacked weights, which should stay in the cache
+constexpr int64_t TILE_ROWS = 128;            // at least: matrix products with fewer rows are slow
 
 struct Path {
   std::string name;
@@ -236,7 +237,7 @@ void unpack_row(const Layer& layer, int64_t row, float* upper, float* lower) {
 // Multiply with some rows of the weight at a time, unpacked to the dtype of x.
 at::Tensor by_tiles(const Layer& layer, const at::Tensor& x) {
   const int64_t width = 2 * layer.columns;
-  const int64_t most = std::max<int64_t>(ROWS, TILE_BYTES / std::max<int64_t>(1, 2 * width * sizeof(float)));
+  const int64_t most = std::max<int64_t>(TILE_ROWS, TILE_BYTES / std::max<int64_t>(1, 2 * width * sizeof(float)));
   const at::Tensor buffer = at::empty({2, std::min(most, layer.rows), width}, x.options().dtype(at::kFloat));
   at::Tensor out = at::empty({x.size(0), 2 * layer.rows}, x.options());
   for (int64_t first = 0; first < layer.rows; first += most) {
