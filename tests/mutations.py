@@ -57,6 +57,16 @@ MUTATIONS = {
         "self._read((torch.cat([a, b], dim=1)",
         "tests/nn/test_recurrent.py::test_gates_read_from_the_weights_are_those_of_the_products",
     ),
+    "a packed layer that computes with the weights before the last change": Mutation(
+        "if found != self._ordered_from[1]:",
+        "if not self._ordered_from[1]:",
+        "tests/kernels/test_low_bit.py::test_weights_that_change_are_ordered_anew",
+    ),
+    "a kernel of packed layers that drops gradients": Mutation(
+        "(x.requires_grad or (bias is not None and bias.requires_grad))",
+        "False",
+        "tests/kernels/test_low_bit.py::test_gradients_take_the_unpacked_weights",
+    ),
     "a gradient of a product without the conjugate": Mutation(
         "_product(grad, other, -1.0)",
         "_product(grad, other, 1.0)",

@@ -20,7 +20,9 @@ import pytest
 pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).parents[1]
-CARDS = sorted((ROOT / "src/complex_transformers/models/base/model_cards").glob("*.md"))
+PACKAGE = ROOT / "src/complex_transformers"
+CARDS = sorted((PACKAGE / "models/base/model_cards").glob("*.md"))
+KERNELS = sorted((PACKAGE / "kernels/native").glob("low_bit*.[ch]*"))
 
 
 def call(folder: Path, *command: str | Path) -> str:
@@ -61,9 +63,10 @@ def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_data_files_are_in_the_wheel(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     typed = ("py.typed", "__init__.pyi", "recipes/__init__.pyi")
-    for name in (*typed, *(f"models/base/model_cards/{card.name}" for card in CARDS)):
-        assert f"complex_transformers/{name}" in names
+    for path in (*(PACKAGE / name for name in typed), *CARDS, *KERNELS):
+        assert f"complex_transformers/{path.relative_to(PACKAGE)}" in names
     assert CARDS
+    assert KERNELS
     assert {name.split("/")[0].split("-")[0] for name in names} == {"complex_transformers"}
 
 

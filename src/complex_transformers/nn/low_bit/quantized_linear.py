@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
+from ...kernels.native import low_bit
 from .. import (
     functional as CF,
 )
@@ -25,6 +26,7 @@ __all__ = ["PackedLinear", "RoundedLinear", "complex_linear_type", "rounded_weig
 
 MAX_STAGES = 3
 SCALE_DTYPE = torch.float16
+BUFFERS = ("codes", "scales")
 LAYERS: dict[str, type[ComplexLinear]] = {
     "complex": ComplexLinear,
     "conjugate": ConjugateLinear,
@@ -80,8 +82,9 @@ def packable_weights(parts: Sequence[Tensor], stages: int, granularity: str) -> 
 class PackedLinear(nn.Module):
     """Complex dense layer with two bits per weight and stage: W = sum_t s_t i^c_t (iFairy, Fairy2i, 2025).
 
-    Codes c are packed four per byte, scales are float16. forward unpacks them and computes the float layer in the
-    dtype of x. A widely linear layer with T stages takes T bits per element of its real matrix. Gradients reach x and
+    Codes c are packed four per byte, scales are float16. A widely linear layer with T stages takes T bits per element
+    of its real matrix. On a CPU and without gradients, forward multiplies by the packed weights, see
+    ``kernels.native``; otherwise it unpacks them and computes the float layer in the dtype of x. Gradients reach x and
     the bias.
 
     Buffers: ``codes`` uint8 ``[stages, out, ceil(in / 4)]`` and ``scales`` float16 ``[stages, 2, out or 1]`` for
@@ -101,6 +104,8 @@ class PackedLinear(nn.Module):
 
     bias: nn.Parameter | None
     codes: Tensor
+    _ordered: low_bit.OrderedWeights | None = None  # of the buffers and versions in _ordered_from
+    _ordered_from: tuple[list[Tensor], list[Any]] = ([], [])
 
     def __init__(
         self,
@@ -167,6 +172,7 @@ class PackedLinear(nn.Module):
                 buffer = getattr(self, name)
                 check_shape(name, value, buffer.shape)
                 buffer.copy_(value)
+        self._ordered = None
 
     def weight_parts(self, dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
         """Return A, B (and C, D), unpacked; stages are summed in float32."""
@@ -176,25 +182,56 @@ class PackedLinear(nn.Module):
             parts.extend(unit_values(codes, getattr(self, f"{prefix}scales")))
         return tuple(part.to(dtype) for part in parts)
 
+    def ordered_weights(self) -> low_bit.OrderedWeights:
+        """Return the weights in the order of the CPU kernel, which are kept until a buffer changes."""
+        if not torch.compiler.is_compiling():  # graphs cannot read versions
+            buffers = [buffer for buffer in self._buffers.values() if buffer is not None]
+            found = [(id(buffer), None if buffer.is_inference() else buffer._version) for buffer in buffers]
+            if found != self._ordered_from[1]:
+                self._ordered, self._ordered_from = None, (buffers, found)  # buffers that are kept keep their id
+        if self._ordered is None:
+            codes, scales = ([getattr(self, f"{prefix}{name}") for prefix in self.prefixes] for name in BUFFERS)
+            self._ordered = low_bit.ordered_weights(codes, scales, self.stages, self.linear_type)
+        return self._ordered
+
     def forward(self, x: Tensor) -> Tensor:
         check_width(x, self.in_features)
+        bias = self.bias
+        if low_bit.may_run(x, self.codes, bias):
+            out = low_bit.linear(x, self.ordered_weights())
+            return out if bias is None else out + bias.to(out.dtype)
         CF.check_halves(x)  # integers too: weights are unpacked to the dtype of x
+        return self._by_parts(x, self.weight_parts(x.dtype))
+
+    def _by_parts(self, x: Tensor, parts: Sequence[Tensor]) -> Tensor:
         bias = None if self.bias is None else self.bias.to(x.dtype)
-        return product(self.linear_type, x, self.weight_parts(x.dtype), bias)
+        return product(self.linear_type, x, parts, bias)
 
     def for_steps(self) -> Callable[[Tensor], Tensor]:
-        """Return ``forward`` with the weights unpacked once, for many calls."""
-        parts = self.weight_parts()
+        """Return ``forward`` for many calls, with weights that are unpacked at most once."""
+        parts: tuple[Tensor, ...] = ()
 
         def forward(x: Tensor) -> Tensor:
-            bias = None if self.bias is None else self.bias.to(x.dtype)
-            return product(self.linear_type, x, [part.to(x.dtype) for part in parts], bias)
+            nonlocal parts
+            if low_bit.may_run(x, self.codes, self.bias):
+                return self.forward(x)
+            parts = parts or self.weight_parts()
+            return self._by_parts(x, [part.to(x.dtype) for part in parts])
 
         return forward
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes to copy or to pickle: without the weights in the order of the kernel."""
+        return {**self.__dict__, "_ordered": None, "_ordered_from": ([], [])}
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        self._ordered = None
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         scales = {f"{prefix}scales": getattr(self, f"{prefix}scales") for prefix in self.prefixes}
         super()._apply(fn, recurse)
+        self._ordered = None
         for name, kept in scales.items():
             moved = getattr(self, name)
             if moved.dtype != SCALE_DTYPE:

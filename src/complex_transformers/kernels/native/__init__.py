@@ -1,0 +1,6 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of ``nn`` in C++ for the CPU, compiled on first use. Without a compiler, ``nn`` computes in plain torch.
+
+``build`` compiles and loads; ``low_bit`` defines the operators of packed layers in Python.
+"""

@@ -1,0 +1,301 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""CPU kernels of packed layers: every instruction set against loops in complex128, when they run, how they compile."""
+
+import copy
+import logging
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from complex_transformers.kernels.native import build, low_bit
+from complex_transformers.nn import ComplexLinear, ConjugateLinear, PackedLinear, WidelyLinear, use_kernels
+
+LAYERS = {"complex": ComplexLinear, "conjugate": ConjugateLinear, "widely_linear": WidelyLinear}
+WIDTHS = ((1, 1), (3, 18), (16, 16), (37, 33))  # complex in and out: within, of and beyond a block of 16
+DTYPES = {torch.float32: 2e-6, torch.bfloat16: 1e-2, torch.float16: 2e-3}
+every_type = pytest.mark.parametrize("linear_type", LAYERS)
+
+
+@pytest.fixture(autouse=True)
+def calls(monkeypatch):
+    """Numbers of inputs that the kernel has computed; skip without a compiler."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if not low_bit.load():
+            pytest.skip("no C++ compiler that works: install g++")
+    counts = []
+    linear = low_bit.linear
+
+    def counted(x, weights):
+        counts.append(x.numel() // x.shape[-1])
+        return linear(x, weights)
+
+    monkeypatch.setattr(low_bit, "linear", counted)
+    return counts
+
+
+def packed_layer(linear_type="widely_linear", columns=37, rows=33, stages=2, granularity="row", bias=True):
+    """Return a packed layer of random codes and scales, without gradients."""
+    layer = PackedLinear(2 * columns, 2 * rows, linear_type, stages, granularity, bias).requires_grad_(False)
+    for name, buffer in layer.named_buffers():
+        if name.endswith("codes"):
+            codes = torch.randint(0, 256, buffer.shape, dtype=torch.uint8)
+            last = codes[..., -1:] & (4 ** ((columns - 1) % 4 + 1) - 1)  # the bits of no column are 0
+            buffer.copy_(torch.cat([codes[..., :-1], last], dim=-1))
+        else:
+            buffer.uniform_(0.1, 1.0)
+    if bias:
+        torch.nn.init.normal_(layer.bias)
+    return layer
+
+
+def matrix(codes, scales, columns):
+    """Return sum_t s_t i^c_t in complex128."""
+    columns = np.arange(columns)
+    found = codes.numpy()[..., columns // 4] >> 2 * (columns % 4) & 3
+    scales = scales.double().expand(-1, -1, codes.shape[1]).numpy()[..., None]
+    units = np.array([1, 1j, -1, -1j])[found]
+    return (units * np.where(found % 2, scales[:, 1], scales[:, 0])).sum(0)
+
+
+def expected_output(layer, x):
+    """Return U z + V conj(z) + b in complex128, as halves."""
+    columns = layer.in_features // 2
+    real, imag = np.split(x.double().numpy(), 2, axis=-1)
+    z = real + 1j * imag
+    inputs = {"complex": [z], "conjugate": [z.conj()], "widely_linear": [z, z.conj()]}[layer.linear_type]
+    names = [(getattr(layer, f"{prefix}codes"), getattr(layer, f"{prefix}scales")) for prefix in layer.prefixes]
+    total = sum(value @ matrix(*name, columns).T for value, name in zip(inputs, names, strict=True))
+    bias = 0.0 if layer.bias is None else layer.bias.double().numpy()
+    return torch.from_numpy(np.concatenate([total.real, total.imag], axis=-1) + bias)
+
+
+def error(found, expected):
+    return ((found.double() - expected).abs().max() / expected.abs().max()).item()
+
+
+@every_type
+@pytest.mark.parametrize("stages", [1, 2, 3])
+@pytest.mark.parametrize("path", range(3))
+def test_every_instruction_set(linear_type, stages, path, monkeypatch, calls):
+    if path >= len(low_bit.paths()):
+        pytest.skip(f"this processor has only the instruction sets {low_bit.paths()}")
+    monkeypatch.setattr(low_bit, "path", path)
+    for columns, rows in WIDTHS:
+        layer = packed_layer(linear_type, columns, rows, stages, "tensor" if columns == 3 else "row")
+        for shape in ((1,), (), (2, 2), (30,)):  # lookups, and tiles of unpacked weights
+            x = torch.randn(*shape, 2 * columns)
+            found = layer(x)
+            assert found.shape == (*shape, 2 * rows)
+            assert error(found, expected_output(layer, x)) < 2e-6
+    assert calls == 4 * [1, 1, 4, 30]
+
+
+@every_type
+def test_the_unpacked_layer_computes_the_same(linear_type):
+    layer = packed_layer(linear_type, columns=21)
+    for count in (2, 50):
+        x = torch.randn(count, 42)
+        with use_kernels(False):
+            plain = layer(x)
+        torch.testing.assert_close(layer(x), plain, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(layer(x), layer.to_float()(x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("count", [3, 50])
+def test_dtypes_and_autocast(dtype, count, calls):
+    layer = packed_layer()
+    x = torch.randn(count, 74).to(dtype)
+    expected = expected_output(layer, x)
+    found = layer(x)
+    assert found.dtype == dtype
+    assert error(found, expected) < DTYPES[dtype]
+    with torch.autocast("cpu", torch.bfloat16):
+        found = layer(x)
+    assert found.dtype == torch.bfloat16
+    assert error(found, expected) < DTYPES[torch.bfloat16]
+    assert calls == [count, count]
+    assert layer(x.double()).dtype == torch.float64  # unpacked
+    assert len(calls) == 2
+
+
+def test_empty_and_strided_inputs():
+    layer = packed_layer(bias=False)
+    for shape in ((0, 74), (3, 0, 74)):
+        assert layer(torch.empty(shape)).shape == (*shape[:-1], 66)
+    for count in (5, 40):
+        x = torch.randn(count, 2, 148)[:, 1, ::2]
+        assert torch.equal(layer(x), layer(x.contiguous()))
+        assert torch.equal(layer(x.t().contiguous().t()), layer(x.contiguous()))
+
+
+def test_outputs_depend_neither_on_threads_nor_on_the_batch():
+    layer = packed_layer(columns=300, rows=700)
+    x = torch.randn(8, 600)
+    single = layer(x)
+    torch.set_num_threads(2)
+    try:
+        assert torch.equal(layer(x), single)
+    finally:
+        torch.set_num_threads(1)
+    assert torch.equal(torch.cat([layer(row) for row in x.split(1)]), single)
+
+
+def test_gradients_take_the_unpacked_weights(calls):
+    layer = packed_layer(columns=5, rows=4)
+    x = torch.randn(3, 10, requires_grad=True)
+    layer(x).square().sum().backward()
+    expected = torch.autograd.grad(layer.to_float()(x).square().sum(), x)[0]
+    torch.testing.assert_close(x.grad, expected)
+    layer.requires_grad_(True)
+    layer(x.detach()).sum().backward()
+    torch.testing.assert_close(layer.bias.grad, torch.full((8,), 3.0))
+    torch.func.vmap(layer)(x.detach())
+    assert not calls
+    with torch.inference_mode():
+        layer(x)
+    assert calls == [3]
+
+
+def test_weights_that_change_are_ordered_anew():
+    layer, other = packed_layer(), packed_layer()
+    x = torch.randn(2, 74)
+    before = layer(x)
+    assert torch.equal(layer(x), before)
+    kept = layer.ordered_weights()
+    assert layer.ordered_weights() is kept
+    copied = copy.deepcopy(layer)
+    layer.load_state_dict(other.state_dict())
+    assert torch.equal(layer(x), other(x))
+    assert torch.equal(copied(x), before)
+    with torch.inference_mode():
+        layer.codes.random_(0, 256)
+        layer = copy.deepcopy(layer)
+        assert error(layer(x), expected_output(layer, x)) < 2e-6
+        with torch.inference_mode(False):
+            state = packed_layer().state_dict()
+        layer.load_state_dict(state)  # tensors without versions
+        assert error(layer(x), expected_output(layer, x)) < 2e-6
+    layer.scales = layer.scales / 2
+    assert error(layer(x), expected_output(layer, x)) < 2e-6
+    assert torch.equal(pickle.loads(pickle.dumps(copied))(x), before)
+
+
+def test_layers_that_are_moved_and_cast(calls):
+    layer = packed_layer()
+    x = torch.randn(2, 74)
+    expected = layer(x)
+    for cast, dtype in ((layer.bfloat16, torch.bfloat16), (layer.half, torch.float16), (layer.float, torch.float32)):
+        out = cast()(x.to(dtype))
+        assert out.dtype == dtype
+        assert error(out, expected.double()) < 2e-2  # the bias was rounded, too
+    state = packed_layer().state_dict()
+    assert len(calls) == 4
+    layer.to("meta")
+    assert layer(x.to("meta")).is_meta
+    assert layer._ordered is None
+    assert len(calls) == 4
+    layer.to_empty(device="cpu").load_state_dict(state)
+    assert error(layer(x), expected_output(layer, x)) < 2e-6
+
+
+def test_the_operators_are_registered():
+    layer = packed_layer()
+    weights = layer.ordered_weights()
+    operators = torch.ops.complex_transformers
+    given = torch.randn(2, 3, 74), weights.signs, weights.scales, weights.rows, weights.first_conjugate
+    checks = ("test_schema", "test_faketensor")
+    torch.library.opcheck(operators.low_bit_linear.default, given, test_utils=checks)
+    torch.library.opcheck(operators.low_bit_signs.default, (layer.codes,), test_utils=checks)
+
+
+@pytest.mark.torch_compile_test
+def test_the_compiler_sees_one_node():
+    layer = packed_layer()
+    nodes = []
+
+    def backend(graph, _):
+        nodes.extend(str(node.target) for node in graph.graph.nodes)
+        return graph
+
+    compiled = torch.compile(layer, fullgraph=True, backend=backend)
+    x = torch.randn(2, 74)
+    expected = expected_output(layer, x)
+    assert error(compiled(x), expected) < 2e-6
+    first = len(nodes)
+    assert error(compiled(x), expected) < 2e-6  # with the weights that the first call has ordered
+    later = nodes[first:]
+    assert sum("low_bit_linear" in name for name in later) == 1
+    assert not any("low_bit_signs" in name or "unpack" in name for name in later)
+    exported = torch.export.export(layer, (x,)).module()
+    assert not any("low_bit" in str(node.target) for node in exported.graph.nodes)
+    assert error(exported(x), expected) < 2e-6
+
+
+@pytest.fixture
+def unloaded(monkeypatch, tmp_path):
+    """Nothing is loaded yet, and the cache is empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    low_bit.load.cache_clear()
+    yield tmp_path
+    monkeypatch.undo()
+    low_bit.load.cache_clear()
+
+
+def messages():
+    """Return what two calls of a layer warn about, and check that they compute the right output."""
+    layer, x = packed_layer(), torch.randn(2, 74)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            assert error(layer(x), expected_output(layer, x)) < 2e-6
+    return [str(warning.message) for warning in caught]
+
+
+def test_without_a_compiler_one_warning_names_the_reason(unloaded, monkeypatch, calls):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(build, "COMPILERS", ())
+    (message,) = messages()
+    assert message.startswith(
+        "Packed layers run in plain PyTorch, which is much slower than their CPU kernels: no C++"
+    )
+    assert not calls
+    for name, reason in (("false", "false failed (1)"), (str(unloaded / "none"), "the compiler cannot run (")):
+        low_bit.load.cache_clear()
+        monkeypatch.setenv("CXX", name)
+        (message,) = messages()
+        assert reason in message
+    low_bit.load.cache_clear()
+    monkeypatch.setattr(sys, "platform", "win32")
+    (message,) = messages()
+    assert "they are not available on win32" in message
+    low_bit.load.cache_clear()
+    with use_kernels(False):
+        assert messages() == []
+    assert not calls
+    assert not list(unloaded.glob("cache/*/*"))
+
+
+def test_a_library_is_compiled_once(unloaded, monkeypatch, caplog):
+    source = unloaded / "source"
+    source.mkdir()
+    (source / "low_bit.cpp").write_text("int one() { return 1; }\n")
+    monkeypatch.setattr(build, "HERE", source)
+    with caplog.at_level(logging.WARNING):
+        first, second = build.compile_operators(), build.compile_operators()
+    assert first == second
+    assert first.is_file()
+    assert len(caplog.records) == 1
+    (source / "low_bit.cpp").write_text("int one() { return 2; }\n")
+    other = build.compile_operators()
+    assert {path.name for path in first.parent.iterdir()} == {first.name, other.name}
+    (source / "low_bit.cpp").write_text("int one() { return two; }\n")
+    with pytest.raises(build.BuildError, match="two"):
+        build.compile_operators()
+    assert len(list(first.parent.iterdir())) == 2
