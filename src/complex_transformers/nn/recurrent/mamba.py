@@ -231,7 +231,7 @@ class Mamba3Mixer(FullPrecision):
         check_sequence(x, self.hidden_size, mask, batch_first=True)
         starts = None if starts is None else starts.to(torch.bool)
         first = self._first_states(x, states)
-        if x.shape[1] == 1 and mask is None and starts is None and not is_exporting():
+        if not is_exporting() and x.shape[1] == 1 and mask is None and starts is None:
             return self._one_step(x, first)
         if mask is None:
             out, last = self._mix(x, first, None, starts)
