@@ -158,8 +158,9 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
         hidden_states = self.dropout(without_padding(inputs_embeds, mask))
+        state_sizes = self.config.state_sizes
         for index, layer in enumerate(self.layers):
-            names, held = layer.mixer.state_sizes, {} if cache is None else cache.layers[index].states
+            names, held = state_sizes[index], {} if cache is None else cache.layers[index].states
             # By name: a file that was loaded may have them in another order.
             hidden_states, *last = layer(hidden_states, mask, starts, *(held[name] for name in names if held))
             if cache is not None:
