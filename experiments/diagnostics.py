@@ -41,6 +41,8 @@ PROTOCOL: dict[str, Any] = {
     "test_batch_tokens": 8192,
     "threads": 1,
 }
+# Family -> defaults of its configuration when the first results were recorded.
+DEFAULTS: dict[str, dict[str, Any]] = {"ComplexLlama": {"position_type": "rotary"}}
 VALIDATION_SEED, TEST_SEED = 1, 2
 STEPS = 10_000_000  # training seeds of a run; more than its steps
 Options = tuple[tuple[str, Any], ...]
@@ -90,7 +92,8 @@ class Network:
             raise ValueError(f"options must be fields of {config_class.__name__}, got {unknown}.")  # any are accepted
         lengths = {"max_position_embeddings": task.train_lengths[1]}
         sizes = lengths if hasattr(config_class, "max_position_embeddings") else {}
-        config = config_class(vocab_size=vocab_size, **sizes, **dict(self.options))
+        fields = {**DEFAULTS.get(self.family, {}), **sizes, **dict(self.options)}
+        config = config_class(vocab_size=vocab_size, **fields)
         return getattr(complex_transformers, f"{self.family}ForCausalLM")(config)
 
 
