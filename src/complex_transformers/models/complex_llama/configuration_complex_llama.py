@@ -29,8 +29,8 @@ NORM_POSITIONS = ("pre", "output", "both")
 class ComplexLlamaConfig(TextConfig):
     """Configuration of a causal decoder: Llama (Touvron et al. 2023) with complex layers, as in iFairy (2025).
 
-    Fields have the names that Llama gives them. With ``number_field="real"`` and ``position_type="rotary"`` the network
-    is ``LlamaForCausalLM``, weight by weight. Besides the arguments of ``TextConfig``:
+    Fields have the names that Llama gives them. With ``number_field="real"`` and ``position_type="rotary"`` the
+    network is ``LlamaForCausalLM``, weight by weight. Besides the arguments of ``TextConfig``:
 
     Args:
         lm_readout: ``readout`` of the LM head, default ``concat``.
