@@ -125,7 +125,7 @@ CHANGES = {
         "Real": {**REAL, **LEARNED},
     },
     "complex_llama": {
-        "": {},
+        "": {"position_type": "rotary"},  # the suite scales rotary positions; the next have polar ones
         "RealTied": {**REAL, "tie_word_embeddings": True},
         # What a lifted Qwen3 is: norms of stored numbers and of heads, heads of their own width.
         "WidelyLinear": {
