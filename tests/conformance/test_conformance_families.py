@@ -129,6 +129,7 @@ CHANGES = {
         "RealTied": {**REAL, "tie_word_embeddings": True},
         # What a lifted Qwen3 is: norms of stored numbers and of heads, heads of their own width.
         "WidelyLinear": {
+            "position_type": "rotary",
             "linear_type": "widely_linear",
             "gate_product": "parts",
             "norm_scale": "stored",
