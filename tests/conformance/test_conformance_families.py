@@ -238,8 +238,12 @@ FULL = {
 }
 # Options whose suite runs in another family or variant; tests/invariants has all of them.
 SLOW = {"complex_mamba": ("RealMimo",), "complex_order": ("PhaseCoherent",), "complex_seq2seq": ("PhaseCoherent",)}
+# Polar positions have no scaled frequencies.
+UNSCALED = dict.fromkeys(f"test_model_rope_scaling_from_config_{name}" for name in ("0_linear", "1_dynamic", "2_yarn"))
 # Other members of a class.
 MEMBERS = {
+    ("complex_llama", "RealTied"): UNSCALED,
+    ("complex_llama", "PhaseCoherent"): UNSCALED,
     ("complex_order", "Sdpa"): {"all_model_classes": ALL_ORDER},
     ("complex_order", "Real"): {"all_model_classes": ALL_ORDER},
     ("complex_seq2seq", "Tied"): {"is_further_variant": True},
