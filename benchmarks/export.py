@@ -57,7 +57,9 @@ MODELS: dict[str, tuple[Callable[[], PreTrainedModel], int, int]] = {
         28,
     ),
     "decoder": (
-        lambda: ct.ComplexLlamaForCausalLM(ct.ComplexLlamaConfig(**TEXT, **LAYERS, linear_type="widely_linear")),
+        lambda: ct.ComplexLlamaForCausalLM(
+            ct.ComplexLlamaConfig(**TEXT, **LAYERS, linear_type="widely_linear", position_type="rotary")
+        ),
         2,
         64,
     ),

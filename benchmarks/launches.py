@@ -35,6 +35,7 @@ LIMIT = 1.15  # times the launches of the real twin
 FEATURES = {"hidden_size": 32}
 TEXT = {**FEATURES, "vocab_size": 40}
 # A fused attention kernel has dropout of its own; the CPU's has not.
+ROTARY = {"position_type": "rotary"}
 HEADS = {"num_attention_heads": 2, "intermediate_size": 64, "attention_probs_dropout_prob": 0.0}
 REAL_SCORE = {"attention_score": "real"}
 PHASE_COHERENT = {"attention_score": "cosine", "attention_normalization": "sigmoid"}
@@ -71,13 +72,13 @@ def encoder_decoder(field: str, layers: int) -> nn.Module:
 
 def decoder(field: str, layers: int) -> nn.Module:
     """Return a decoder of Llama's shape."""
-    config = ct.ComplexLlamaConfig(number_field=field, num_hidden_layers=layers, **TEXT, **HEADS)
+    config = ct.ComplexLlamaConfig(number_field=field, num_hidden_layers=layers, **ROTARY, **TEXT, **HEADS)
     return ct.ComplexLlamaModel(config)
 
 
 def lifted_decoder(field: str, layers: int) -> nn.Module:
     """Return a decoder of widely linear layers, as lifted checkpoints have them."""
-    options = LIFTED if field == "complex" else {}
+    options = {**ROTARY, **(LIFTED if field == "complex" else {})}
     config = ct.ComplexLlamaConfig(number_field=field, num_hidden_layers=layers, **options, **TEXT, **HEADS)
     return ct.ComplexLlamaModel(config)
 

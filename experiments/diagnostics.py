@@ -8,7 +8,6 @@ validation sequences of the training lengths; test sequences are the same for al
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import math
 import time
@@ -25,6 +24,7 @@ import complex_transformers
 from complex_transformers import optimizer_groups, recipes
 from complex_transformers.analysis import count_parameters
 from complex_transformers.recipes import TokenSequences
+from experiments.equal_parameters import even_size
 
 __all__ = ["PROTOCOL", "Cell", "Network", "Task", "build", "length_scores", "run", "settings", "validate"]
 
@@ -41,6 +41,8 @@ PROTOCOL: dict[str, Any] = {
     "test_batch_tokens": 8192,
     "threads": 1,
 }
+# Family -> defaults of its configuration when the first results were recorded.
+DEFAULTS: dict[str, dict[str, Any]] = {"ComplexLlama": {"position_type": "rotary"}}
 VALIDATION_SEED, TEST_SEED = 1, 2
 STEPS = 10_000_000  # training seeds of a run; more than its steps
 Options = tuple[tuple[str, Any], ...]
@@ -92,7 +94,8 @@ class Network:
             raise ValueError(f"options must be fields of {config_class.__name__}, got {unknown}.")  # any are accepted
         lengths = {"max_position_embeddings": task.train_lengths[1]}
         sizes = lengths if hasattr(config_class, "max_position_embeddings") else {}
-        config = config_class(vocab_size=vocab_size, **sizes, **dict(self.options))
+        fields = {**DEFAULTS.get(self.family, {}), **sizes, **dict(self.options)}
+        config = config_class(vocab_size=vocab_size, **fields)
         return getattr(complex_transformers, f"{self.family}ForCausalLM")(config)
 
 
@@ -123,10 +126,8 @@ def build(cell: Cell) -> PreTrainedModel:
     def sized(size: int) -> Network:
         return replace(network, options=tuple({**dict(network.options), network.fitted: size}.items()))
 
-    wanted, sizes = count(network.equal_to), range(2, 4096, 2)
-    above = bisect.bisect_left(sizes, wanted, key=lambda size: count(sized(size)))
-    candidates = map(sized, sizes[max(0, above - 1) : above + 1])
-    return min(candidates, key=lambda candidate: abs(count(candidate) - wanted)).model(cell.task, vocab_size)
+    size = even_size(lambda size: count(sized(size)), count(network.equal_to))
+    return sized(size).model(cell.task, vocab_size)
 
 
 def batches(task: Task, seed: int) -> Iterator[TokenSequences]:

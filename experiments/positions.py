@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,9 +21,10 @@ from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM, op
 from complex_transformers.analysis import count_parameters, perplexity_by_position, perplexity_by_range
 from complex_transformers.recipes.datasets.plain_text import load_plain_text
 from complex_transformers.recipes.stateful_language_modeling import TextDataArguments, make_stream, make_tokenizer
+from experiments.equal_parameters import even_size
 from experiments.paper.data import data_folder
 
-__all__ = ["DATA", "PROTOCOL", "Decoder", "even_size", "settings", "train_and_test", "train_and_validate"]
+__all__ = ["DATA", "PROTOCOL", "Decoder", "settings", "train_and_test", "train_and_validate"]
 
 # data -> files of the splits, tokenizer, size of its vocabulary
 DATA: Mapping[str, tuple[tuple[str, str, str], str, int]] = {
@@ -81,19 +81,14 @@ class Decoder:
         return even_size(lambda size: self._count(self.family, {**self.sizes(), name: size}), wanted)
 
     def _model(self, family: str, options: Mapping[str, Any]) -> PreTrainedModel:
-        config = getattr(complex_transformers, f"{family}Config")(vocab_size=DATA[self.data][2], **options)
+        recorded = {"position_type": "rotary"} if family == "ComplexLlama" else {}  # the default of the results
+        given = {**recorded, **options}
+        config = getattr(complex_transformers, f"{family}Config")(vocab_size=DATA[self.data][2], **given)
         return getattr(complex_transformers, f"{family}ForCausalLM")(config)
 
     def _count(self, family: str, options: Mapping[str, Any]) -> int:
         with torch.device("meta"):
             return count_parameters(self._model(family, options))
-
-
-def even_size(count: Callable[[int], int], wanted: int) -> int:
-    """Return the even size up to 2,048 whose count, which grows with the size, is nearest to the wanted one."""
-    sizes = range(2, 2049, 2)
-    place = bisect_left(sizes, wanted, key=count)
-    return min(sizes[max(place - 1, 0) : place + 1], key=lambda size: abs(count(size) - wanted))
 
 
 def settings(run: Decoder) -> dict[str, Any]:

@@ -46,6 +46,7 @@ BERT = {**LEARNED, **REAL_SCORE, **TYPES, "norm_type": "stored_layer", "attentio
 FAIRY = {"linear_type": "conjugate", "gate_product": "conj", "hidden_act": "relu2", "sub_norms": True}
 WINDOWS = {"sliding_window": 3, "layer_types": ["sliding_attention", "full_attention"], "norm_position": "both"}
 POLAR = {"position_type": "polar"}
+ROTARY = {"position_type": "rotary"}
 LUONG = {"attention_type": "luong"}
 DEEP = {"encoder_layers": 2, "decoder_layers": 2}
 MODULI = {"lm_readout": "modulus"}
@@ -185,14 +186,14 @@ FAMILIES = {
         },
         {
             "complex": head("ForCausalLM"),
-            "real": head("ForCausalLM", REAL, tie_word_embeddings=True, num_key_value_heads=2),
-            "widely linear": head(CLASSIFIER, LIFTED, attention_bias=True, head_dim=12),
+            "real": head("ForCausalLM", REAL, ROTARY, tie_word_embeddings=True, num_key_value_heads=2),
+            "widely linear": head(CLASSIFIER, LIFTED, ROTARY, attention_bias=True, head_dim=12),
             "windows": head("ForCausalLM", WINDOWS, attn_logit_softcapping=5.0),
             "polar": head("ForCausalLM", POLAR, imaginary_heads="equal_heads"),
             "phase-coherent": head("ForCausalLM", COSINE, SIGMOID),
         },
         {
-            "fairy": head("ForCausalLM", FAIRY),
+            "fairy": head("ForCausalLM", FAIRY, ROTARY),
             "real polar words": head("ForCausalLM", REAL, position_type="polar_word", imaginary_heads="equal_cache"),
             "words turn": head("ForCausalLM", LIFTED, position_type="rotary_word", qk_norm=True),
             "waves": head("ForCausalLM", TIED_MODULI, position_type="complex_order", attention_score="modulus"),

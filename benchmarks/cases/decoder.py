@@ -44,7 +44,7 @@ def decoder(name: str) -> PreTrainedModel:
     torch.manual_seed(0)
     if name == LLAMA:
         return LlamaForCausalLM(LlamaConfig(**SIZES))
-    return ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES, **OURS[name]))
+    return ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES, position_type="rotary", **OURS[name]))
 
 
 def case(rounds: int) -> Outcome:

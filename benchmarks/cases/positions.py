@@ -16,13 +16,13 @@ from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM
 __all__ = ["case", "decoder"]
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "rotary": {},
+    "rotary": {"position_type": "rotary"},
     "rotary_word": {"position_type": "rotary_word"},
     "polar": {"position_type": "polar"},
     "polar_word": {"position_type": "polar_word"},
     "equal_heads": {"imaginary_heads": "equal_heads"},
     "equal_cache": {"imaginary_heads": "equal_cache"},
-    "cosine sigmoid": {"attention_score": "cosine", "attention_normalization": "sigmoid"},
+    "cosine sigmoid": {"position_type": "rotary", "attention_score": "cosine", "attention_normalization": "sigmoid"},
 }
 FIELDS = ("complex", "real")
 LIMIT = 1.15

@@ -156,7 +156,8 @@ def decoder(setting: Setting, rounds: int) -> Outcome:
             "num_key_value_heads": size.heads // 2,
             "pad_token_id": None,
         }
-        models = {name: ComplexLlamaModel(ComplexLlamaConfig(**shape, **fields)) for name, fields in ours.items()}
+        configs = {name: ComplexLlamaConfig(position_type="rotary", **shape, **given) for name, given in ours.items()}
+        models: dict[str, nn.Module] = {name: ComplexLlamaModel(config) for name, config in configs.items()}
         models["Llama"] = LlamaModel(LlamaConfig(**shape))
         return {name: _Decoder(model) for name, model in models.items()}
 

@@ -69,7 +69,8 @@ def _smollm(setting: Setting) -> Models:
         shape |= {"intermediate_size": 32, "vocab_size": 60}
 
     def ours(**fields: Any) -> nn.Module:
-        return ct.ComplexLlamaForCausalLM(ct.ComplexLlamaConfig(pad_token_id=None, **shape, **fields))
+        config = ct.ComplexLlamaConfig(pad_token_id=None, position_type="rotary", **shape, **fields)
+        return ct.ComplexLlamaForCausalLM(config)
 
     theirs = LlamaConfig(pad_token_id=None, **shape)
     return {

@@ -28,11 +28,11 @@ DATA = {
     "wikitext-2": (("train", "valid", "test"), "--tokenizer bpe --vocab_size 4000", (112, 276)),
 }
 NETWORKS = {
-    "rotary": "",
+    "rotary": "--position_type rotary",
     "rotary_word": "--position_type rotary_word",
     "complex_order": "--position_type complex_order",
     "complex_order-slow": "--position_type complex_order --frequency_scale 0.01",
-    "real": "--number_field real",
+    "real": "--position_type rotary --number_field real",
 }
 
 

@@ -125,10 +125,11 @@ CHANGES = {
         "Real": {**REAL, **LEARNED},
     },
     "complex_llama": {
-        "": {},
+        "": {"position_type": "rotary"},  # the suite scales rotary positions; the next have polar ones
         "RealTied": {**REAL, "tie_word_embeddings": True},
         # What a lifted Qwen3 is: norms of stored numbers and of heads, heads of their own width.
         "WidelyLinear": {
+            "position_type": "rotary",
             "linear_type": "widely_linear",
             "gate_product": "parts",
             "norm_scale": "stored",
@@ -237,8 +238,12 @@ FULL = {
 }
 # Options whose suite runs in another family or variant; tests/invariants has all of them.
 SLOW = {"complex_mamba": ("RealMimo",), "complex_order": ("PhaseCoherent",), "complex_seq2seq": ("PhaseCoherent",)}
+# Polar positions have no scaled frequencies.
+UNSCALED = dict.fromkeys(f"test_model_rope_scaling_from_config_{name}" for name in ("0_linear", "1_dynamic", "2_yarn"))
 # Other members of a class.
 MEMBERS = {
+    ("complex_llama", "RealTied"): UNSCALED,
+    ("complex_llama", "PhaseCoherent"): UNSCALED,
     ("complex_order", "Sdpa"): {"all_model_classes": ALL_ORDER},
     ("complex_order", "Real"): {"all_model_classes": ALL_ORDER},
     ("complex_seq2seq", "Tied"): {"is_further_variant": True},

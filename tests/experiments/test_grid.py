@@ -167,6 +167,7 @@ ONCE_DEFAULT = (
     {"number_field": ["complex"]},
     {"gate": ["modulus"], "lm_readout": ["modulus"]},
     {"warmup_steps": ["200"]},
+    {"position_type": ["rotary"]},
 )
 ONCE_CALLED = {
     **{f"{part}_files": f"{part}_file" for part in ("train", "validation", "test")},

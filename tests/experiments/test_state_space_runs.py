@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from benchmarks.reporting import RESULTS, add_line, read_lines
+from experiments.equal_parameters import even_size
 from experiments.grids import positions as positions_grid
 from experiments.grids.state_space import FIELDS, GRIDS, KINDS, RATES, ROWS
 from experiments.tables import state_space as tables
@@ -23,7 +24,7 @@ FACTS = {"processor": "P", "vector_instructions": "V", "threads": 1, "cores": 2,
 
 
 def test_an_even_size_is_the_nearest() -> None:
-    found = [positions.even_size(lambda size: size**2, wanted) for wanted in (1, 25, 27, 36, 10**9)]
+    found = [even_size(lambda size: size**2, wanted) for wanted in (1, 25, 27, 36, 10**9)]
     assert found == [2, 4, 6, 6, 2048]
 
 

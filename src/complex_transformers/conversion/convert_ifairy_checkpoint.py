@@ -96,6 +96,7 @@ def convert_ifairy_weights(
         activation_bits=activation_bits or None,
         rms_norm_eps=settings.get("rms_norm_eps", 1e-6),
         attention_probs_dropout_prob=settings.get("attention_dropout") or 0.0,
+        position_type="rotary",
         rope_parameters={"rope_type": "default", "rope_theta": rope_theta},
         weight_init="normal",
         initializer_range=settings.get("initializer_range", 0.02),

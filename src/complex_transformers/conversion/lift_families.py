@@ -248,6 +248,7 @@ def _decoder(norm_position: str = "pre", qk_norm: bool | str = False, **options:
             "gate_product": "parts",
             "norm_scale": "stored",
             "lm_readout": "concat",
+            "position_type": "rotary",
         },
         tied={"ForCausalLM": {"lm_head.weight": "embed_tokens.weight"}},
         **options,

@@ -28,6 +28,7 @@ SIZES = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "rms_norm_eps": 1e-5,
+    "position_type": "rotary",
     "rope_parameters": {"rope_type": "default", "rope_theta": 500.0},
 }
 REAL = {"number_field": "real"}
@@ -207,7 +208,7 @@ def test_logits_in_complex128(changes):
 def test_words_that_all_turn_alike_are_rotary_positions_bit_for_bit():
     torch.manual_seed(0)
     model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES)).eval()
-    words = ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES, position_type="rotary_word")).eval()
+    words = ComplexLlamaForCausalLM(ComplexLlamaConfig(**{**SIZES, "position_type": "rotary_word"})).eval()
     missing = words.load_state_dict(model.state_dict(), strict=False).missing_keys
     assert missing == ["model.rotary.frequency"]
     ids, mask = torch.randint(0, 40, (2, 9)), torch.ones(2, 9, dtype=torch.long)

@@ -29,8 +29,8 @@ NORM_POSITIONS = ("pre", "output", "both")
 class ComplexLlamaConfig(TextConfig):
     """Configuration of a causal decoder: Llama (Touvron et al. 2023) with complex layers, as in iFairy (2025).
 
-    Fields have the names that Llama gives them. With ``number_field="real"`` the network is ``LlamaForCausalLM``,
-    weight by weight. Besides the arguments of ``TextConfig``:
+    Fields have the names that Llama gives them. With ``number_field="real"`` and ``position_type="rotary"`` the
+    network is ``LlamaForCausalLM``, weight by weight. Besides the arguments of ``TextConfig``:
 
     Args:
         lm_readout: ``readout`` of the LM head, default ``concat``.
@@ -73,11 +73,12 @@ class ComplexLlamaConfig(TextConfig):
             compute it, so these layers use the eager attention of this package.
         final_logit_softcapping: the same limit for the logits of the LM head (Gemma 2).
         attention_probs_dropout_prob: dropout probability of the attention weights.
-        position_type: ``rotary`` (default): D complex features rotate by the angles of Llama; ``rotary_word``: every
-            token has its own rotation frequencies, ``nn.RotaryWordPositions``; ``polar``: queries and keys have moduli
-            that depend on content and phases that depend on positions, ``nn.PolarHeads`` (PoPE); ``polar_word``: the
-            same with frequencies per token; ``complex_order``: phases in the embedding (ComplexOrder Eq. 5), no
-            rotation in attention.
+        position_type: ``polar``: queries and keys have moduli that depend on content and phases that depend on
+            positions, ``nn.PolarHeads`` (PoPE); ``rotary``: D complex features rotate by the angles of Llama;
+            ``polar_word``, ``rotary_word``: the same with frequencies per token, ``nn.RotaryWordPositions``;
+            ``complex_order``: phases in the embedding (ComplexOrder Eq. 5), no rotation in attention. The default is
+            ``rotary`` with ``imaginary_heads``, ``no_rope_layers``, or ``rope_parameters`` that ``polar`` does not
+            have, and ``polar`` otherwise. A saved configuration without this field has ``rotary``.
         imaginary_heads: ``none`` (default), ``equal_heads`` or ``equal_cache``: heads whose score is the imaginary
             part Im(q k^H), see ``nn.GroupedQueryAttention`` (RoPE++). ``equal_heads`` halves the KV cache: the default
             of ``num_key_value_heads`` is then ``num_attention_heads / 2``.
@@ -146,7 +147,7 @@ class ComplexLlamaConfig(TextConfig):
     attention_scale: float | int | None = None
     attn_logit_softcapping: float | int | None = None
     final_logit_softcapping: float | int | None = None
-    position_type: str = "rotary"
+    position_type: str | None = None
     imaginary_heads: str = "none"
     rope_parameters: dict | None = None
     no_rope_layers: list[int] | None = None
@@ -172,6 +173,13 @@ class ComplexLlamaConfig(TextConfig):
             kind = "full_attention" if self.sliding_window is None else "sliding_attention"
             self.layer_types = [kind] * self.num_hidden_layers
         super().__post_init__(**kwargs)
+        if self.position_type is None:  # `rope_parameters` now include the keywords of older versions
+            self.position_type = self.default_of("position_type")
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """Return the configuration of a dictionary; without ``position_type`` it has rotary positions."""
+        return super().from_dict({"position_type": "rotary", **config_dict}, **kwargs)
 
     def default_of(self, name: str) -> Any:
         is_real = self.number_field == "real"
@@ -181,9 +189,26 @@ class ComplexLlamaConfig(TextConfig):
             "norm_scale": "stored" if is_real else "modulus",
             "embedding_type": "complex_order" if self.position_type == "complex_order" else "word",
             "attention_output_bias": self.attention_bias,
+            "position_type": "rotary" if self.needs_rotations() else "polar",
             "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
         }
         return follows[name] if name in follows else super().default_of(name)
+
+    @property
+    def is_polar(self) -> bool:
+        """Return True if queries and keys have polar form."""
+        return self.position_type in ("polar", "polar_word")
+
+    def needs_rotations(self) -> bool:
+        """Return True if another field decides for rotary positions; see ``position_type``."""
+        rotates = self.imaginary_heads != "none" or self.no_rope_layers is not None
+        return rotates or not self.has_plain_frequencies()
+
+    def has_plain_frequencies(self) -> bool:
+        """Return True if ``rope_parameters`` are the same for all features and layers, and unscaled."""
+        given = self.rope_parameters or {}
+        is_plain = given.get("rope_type", "default") == "default" and given.get("partial_rotary_factor", 1.0) == 1.0
+        return is_plain and not self.nested_rope_parameter_keys(given)
 
     def validate_sizes(self) -> None:
         super().validate_sizes()
@@ -205,7 +230,7 @@ class ComplexLlamaConfig(TextConfig):
         check_linear_type(self.linear_type, self.number_field)
         check_norm_scale(self.norm_scale, self.number_field)
         check_activation_bits(self.activation_bits)
-        check_choice("position_type", self.position_type, POSITION_TYPES)
+        check_choice("position_type", self.position_type or "", POSITION_TYPES)
         check_choice("norm_position", self.norm_position, NORM_POSITIONS)
         if isinstance(self.qk_norm, str):
             check_choice("qk_norm", self.qk_norm, ("all_heads",), ", or True or False")
@@ -244,9 +269,8 @@ class ComplexLlamaConfig(TextConfig):
             rope_type = parameters.get("rope_type", "default")
             check_choice("rope_type", rope_type, ROPE_TYPES)
             check_rope_theta(parameters.get("rope_theta", 10000.0))
-            is_plain = rope_type == "default" and parameters.get("partial_rotary_factor", 1.0) == 1.0
-            if self.position_type in PLAIN_TYPES and (not is_plain or parameters is not self.rope_parameters):
-                raise ValueError(
-                    "rope_parameters must have rope_type='default', no partial_rotary_factor and no layer types for "
-                    f"position_type={self.position_type!r}, got {self.rope_parameters}."
-                )
+        if self.position_type in PLAIN_TYPES and not self.has_plain_frequencies():
+            raise ValueError(
+                "rope_parameters must have rope_type='default', no partial_rotary_factor and no layer types for "
+                f"position_type={self.position_type!r}, got {self.rope_parameters}."
+            )

@@ -79,7 +79,7 @@ class ComplexLlamaAttention(GroupedQueryAttention):
             eps=config.rms_norm_eps,
             activation_bits=config.activation_bits,
             softcap=config.attn_logit_softcapping,
-            polar=config.position_type.startswith("polar"),
+            polar=config.is_polar,
             imaginary_heads=config.imaginary_heads,
             layer_idx=layer_idx,
             number_field=config.number_field,
@@ -318,7 +318,7 @@ class ComplexLlamaForCausalLM(ComplexLlamaPreTrainedModel, ComplexGenerationMixi
         Raises:
             ValueError: keys are wider than values, which its cache cannot store.
         """
-        if self.config.position_type.startswith("polar") and self.config.number_field == "real":
+        if self.config.is_polar and self.config.number_field == "real":
             raise ValueError(
                 "generate_batch needs keys as wide as values, got position_type='polar' with number_field='real'. "
                 "Use generate."
