@@ -200,7 +200,9 @@ FAMILIES = {
             "bilinear amplitudes": head(
                 "ForTokenClassification", BILINEAR, AMPLITUDES, hidden_act="modrelu", mlp_bias=True
             ),
-            "complex weights": head("Model", SPLIT_SOFTMAX, attention_score="modulus", linear_type="conjugate"),
+            "complex weights": head(
+                "Model", SPLIT_SOFTMAX, ROTARY, attention_score="modulus", linear_type="conjugate"
+            ),
             "cosine": head("ForCausalLM", COSINE, qk_norm=True),
             "sigmoid": head(CLASSIFIER, SIGMOID, attention_score="modulus", attn_logit_softcapping=5.0),
             "real phase-coherent": head("ForCausalLM", REAL, COSINE, SIGMOID),

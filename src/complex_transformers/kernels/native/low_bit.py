@@ -107,7 +107,7 @@ def ordered_weights(
         linear_type: see ``nn.PackedLinear``.
     """
     rows = codes[0].shape[1]
-    wide = torch.cat(list(scales)).float().expand(-1, -1, rows)
+    wide = torch.cat([scale.float() for scale in scales]).expand(-1, -1, rows)
     tiles = nn.functional.pad(wide, (0, -rows % LANES)).unflatten(-1, (-1, LANES)).permute(2, 0, 1, 3)
     signs = torch.ops.complex_transformers.low_bit_signs(torch.cat(list(codes)))
     plain = {"complex": len(wide), "conjugate": 0, "widely_linear": stages}[linear_type]
