@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recurrence of Mamba-3 in chunks on the CPU, head by head, so that all products of a head stay in the cache.
 
-Equations and notation are those of ``nn.recurrent.state_space``. A block is one head of some samples, its m chunks
+Equations and notation as in ``nn.recurrent.state_space``. A block is one head of some samples, its m chunks
 have c steps of rank R. Queries and keys are built in a block from the B and C that heads share, with features before
 steps, ``[m, N, R c]``: halves are then contiguous. The backward pass builds them again. With M the matrix of a chunk,
 y = M v + f (q h^T), it needs no gradient of each decay: the gradient of the sum of all log decays up to step t is
