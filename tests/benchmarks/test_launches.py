@@ -39,7 +39,7 @@ WHOLE = ("complex_fasttext", "complex_text_cnn", "complex_text_rnn", "synconmt")
 @pytest.mark.parametrize("family", WHOLE)
 def test_a_model_launches_few_more_kernels_than_its_real_twin(family):
     case = next(case for case in CASES_OF_FAMILIES if case.family == family and case.is_default)
-    model = case.model()
+    model = case.own()
     inputs, model = batch(rows(model)), model.base_model
     twin = type(model)(model.config.real_twin())
     ours, others = (sum(step_launches(each, inputs).values()) for each in (model, twin))
