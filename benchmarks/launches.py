@@ -154,7 +154,10 @@ _FREE = {*_ALLOCATIONS, *_ON_THE_CPU, "lift_fresh"}
 
 
 class _OfAGPU(TorchFunctionMode):
-    """Dropout and RMS norm as one operation each; layer norm stands for the latter, which the CPU has not fused."""
+    """Dropout and RMS norm as one operation each; layer norm stands for the latter, which the CPU has not fused.
+
+    The values of a matrix are not computed while launches are counted, so that a singular one is accepted.
+    """
 
     def __torch_function__(self, function, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         kwargs = kwargs or {}
@@ -167,6 +170,8 @@ class _OfAGPU(TorchFunctionMode):
             x, shape, weight, eps = [*args, *[None] * 4][:4]
             weight, eps = kwargs.get("weight", weight), kwargs.get("eps", eps) or 1e-6
             return torch.native_layer_norm(x, shape, None if weight is None else weight.to(x.dtype), None, eps)[0]
+        if function is torch.linalg.solve:
+            return torch.linalg.solve_ex(*args, **kwargs)[0]
         return function(*args, **kwargs)
 
 

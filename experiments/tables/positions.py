@@ -27,7 +27,7 @@ from experiments.tables.verdicts import verdict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["TABLES", "claims_table", "heads_table", "long_table", "mean_loss", "plot_ranges", "position_table"]
+__all__ = ["TABLES", "claims_table", "long_table", "mean_loss", "plot_ranges", "position_table"]
 
 Curve = Mapping[str, float]  # last position of a range -> perplexity
 Scores = list[float]  # one for each seed
@@ -45,20 +45,10 @@ POSITIONS = {
     "equal_heads": "rotary, imaginary heads, equal heads (RoPE++ EH)",
     "equal_cache": "rotary, imaginary heads, equal cache (RoPE++ EC)",
     "none": "no positions",
-    "polar-16": "polar (PoPE), heads of 16 complex features",
-    "polar-32": "polar (PoPE), heads of 32 complex features",
 }
 SCALED = {"as trained": "", "linear": ", linear at inference", "yarn": ", YaRN at inference"}
 LENGTHS = (256, 512, 1024, 2048, 4096)
 LONG_LENGTHS = tuple(2 * length for length in LENGTHS)
-# Row of the grid -> network, complex features per head.
-HEADS = {
-    "complex,polar": ("complex", 32),
-    "complex,polar-16": ("complex", 16),
-    "real,polar": ("real", 64),
-    "real,polar-32": ("real", 32),
-    "real,polar-16": ("real", 16),
-}
 
 
 def mean_loss(curve: Curve, last: int) -> float:
@@ -129,7 +119,7 @@ def short_table(results: Path) -> str:
     rows: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for data, network, positions, scaled, runs in _curves(found):
         is_shown = network == "complex" or (positions in ("rotary", "polar") and scaled == "as trained")
-        if is_shown and not positions.startswith("polar-"):
+        if is_shown:
             name = (POSITIONS[positions] + SCALED[scaled], NETWORKS[network])
             rows.setdefault(name, {})[data] = _cells(data, runs, scaled, shown)
     header = ["positions", "network", *(f"{name}, to {last:,}" for name in DATA.values() for last in shown)]
@@ -141,18 +131,6 @@ def short_table(results: Path) -> str:
 def _seeds(found: Mapping[str, Runs]) -> str:
     counts = sorted({len(runs) for runs in found.values()})
     return "One seed." if counts == [1] else f"Mean ± standard deviation over {' or '.join(map(str, counts))} seeds."
-
-
-def heads_table(results: Path) -> str:
-    """Tabulate polar positions on text8 by the number of complex features per head."""
-    found = find_runs(results / "positions.jsonl", [f"text8,{row}" for row in HEADS])
-    rows = [
-        [network, str(features), *_cells("text8", runs, "as trained", LENGTHS)]
-        for row, (network, features) in HEADS.items()
-        if (runs := found.get(f"text8,{row}"))
-    ]
-    header = ["network", "complex features per head", *_ranges(LENGTHS)]
-    return f"{markdown_table(header, rows)}\n\n{_seeds(found)}" if rows else MISSING
 
 
 def long_table(results: Path) -> str:
@@ -264,7 +242,6 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
     "docs/concepts/positions.md": {
         "positions-short": short_table,
         "positions-512": long_table,
-        "positions-heads": heads_table,
         "positions-claims": claims_table,
     },
     "docs/positions.md": {f"positions {data}": partial(position_table, data=data) for data in DATA},

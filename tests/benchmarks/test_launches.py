@@ -33,7 +33,10 @@ def test_a_layer_launches_few_more_kernels_than_its_real_twin(name):
 
 
 # Families whose layers differ from the ones of the table, and have no number of layers.
-WHOLE = ("complex_fasttext", "complex_text_cnn", "complex_text_rnn", "synconmt")
+WHOLE = (
+    *("complex_fasttext", "complex_memory_network", "complex_quantum", "complex_text_cnn", "complex_text_rnn"),
+    "synconmt",
+)
 
 
 @pytest.mark.parametrize("family", WHOLE)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
-from .attention.multi_head import complex_scores
+from .attention.multi_head import dot_products, stack
 from .checks import check_choice, check_field_choice
 from .embedding import sinusoidal_frequencies
 from .initialization import fill_
@@ -114,8 +114,7 @@ def _memory_scores(query: Tensor, keys: Tensor, score: str) -> Tensor:
     """Compute s(u, m_i): ``[B, d], [B, M, d] -> [B, M]``."""
     if score == "real":
         return (query.unsqueeze(-2) @ keys.mT).squeeze(-2)
-    real, imag = complex_scores(query.unsqueeze(-2), keys)
-    product = torch.cat([real, imag], dim=-2).mT  # [B, M, 2], halves
+    product = dot_products(stack(query.unsqueeze(-2)), keys).mT  # [B, M, 2], halves
     return (CF.modulus if score == "modulus" else CF.squared_modulus)(product).squeeze(-1)
 
 

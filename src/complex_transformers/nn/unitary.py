@@ -77,15 +77,16 @@ def cayley(skew: Tensor, symmetric: Tensor | None, size: int, columns: int | Non
     below = _lower(skew, size, -1)
     real = below - below.mT
     if symmetric is None:
-        return _solve(identity + real, (identity - real)[..., :columns])
+        return _solve(identity + real, columns)
     on_and_below = _lower(CF.wide(symmetric), size, 0)
     imag = on_and_below + on_and_below.tril(-1).mT
     parts = (part.movedim((-2, -1), (0, 1)) for part in (identity + real, imag))
     left = CF.block_matrix(*parts).movedim((0, 1), (-2, -1))
-    return _solve(left, torch.cat([identity - real, -imag], dim=-2)[..., :columns])
+    return _solve(left, columns)
 
 
-def _solve(left: Tensor, right: Tensor) -> Tensor:
+def _solve(left: Tensor, columns: int) -> Tensor:
+    right = left.mT[..., :columns]  # I - A = (I + A)^H
     return inverse(left) @ right if is_exporting() else torch.linalg.solve(left, right)
 
 
