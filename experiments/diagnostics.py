@@ -3,13 +3,14 @@
 """Train one causal language model on one generated task, and test it at several lengths.
 
 Every step draws a length and new sequences, so nothing is repeated. The learning rate is chosen by the loss on
-validation sequences of the training lengths; test sequences are the same for all runs.
+validation sequences; test sequences are the same for all runs.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -53,7 +54,8 @@ class Task:
     """A generated task: a function of ``recipes``, its options, the lengths of training and test, and the steps.
 
     The longest training length grows from the shortest one during the share ``ramp`` of the steps, a curriculum.
-    ``label_smoothing`` is a part of the training loss only.
+    ``label_smoothing`` is a part of the training loss only. Learning rates are chosen by the mean loss on validation
+    sequences of ``validation_lengths``, by default of the longest training length.
     """
 
     function: str
@@ -63,6 +65,7 @@ class Task:
     steps: int
     ramp: float = 0.0
     label_smoothing: float = 0.0
+    validation_lengths: tuple[int, ...] = ()
 
     def longest(self, step: int) -> int:
         """Return the longest training length at a step."""
@@ -206,9 +209,12 @@ def _trained(cell: Cell, seed: int) -> tuple[PreTrainedModel, dict[str, Any]]:
 
 
 def validate(cell: Cell, seed: int) -> dict[str, Any]:
-    """Train a cell and score it on validation sequences of the longest training length."""
+    """Train a cell and return the mean scores over the validation lengths."""
     model, found = _trained(cell, seed)
-    return {"validation": length_scores(model, cell.task, cell.task.train_lengths[1], VALIDATION_SEED), **found}
+    lengths = cell.task.validation_lengths or cell.task.train_lengths[1:]
+    scores = [length_scores(model, cell.task, length, VALIDATION_SEED) for length in lengths]
+    means = {name: round(statistics.fmean(score[name] for score in scores), 5) for name in scores[0]}
+    return {"validation": means, **found}
 
 
 def run(cell: Cell, seed: int) -> dict[str, Any]:

@@ -20,12 +20,13 @@ __all__ = ["GRIDS", "NETWORKS", "RATES", "ROWS", "TASKS"]
 
 FIELDS = ("complex", "real")
 RATES = (2.5e-3, 5e-3, 1e-2, 2e-2, 4e-2)
+LENGTHS = (40, 64, 128, 256)  # of validation and test sequences
 
 
 def _task(function: str, steps: int = 3000, **options: Any) -> Task:
     """Return a task whose training lengths grow to 40 during the first quarter of the steps."""
-    curriculum = {"ramp": 0.25, "label_smoothing": 0.1}
-    return Task(function, tuple(options.items()), (3, 40), (40, 64, 128, 256), steps, **curriculum)
+    training = {"steps": steps, "ramp": 0.25, "label_smoothing": 0.1}
+    return Task(function, tuple(options.items()), (3, 40), LENGTHS, **training, validation_lengths=LENGTHS)
 
 
 TASKS = {
