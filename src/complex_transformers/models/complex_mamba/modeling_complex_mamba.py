@@ -15,12 +15,12 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import GatedFeedForward, Mamba3Mixer
-from ..base.caches.recurrent import RecurrentCache, check_states
-from ..base.inputs import check_mask, check_position_ids, check_text_inputs, padding_mask, without_padding
+from ..base.caches.recurrent import RecurrentCache
+from ..base.inputs import check_position_ids, without_padding
 from ..base.language_modeling import CausalLanguageModel
 from ..base.packed_sequences import sequence_ids
-from ..base.positions import packed_positions
 from ..base.pretrained import ComplexPreTrainedModel
+from ..base.stream_inputs import stream_inputs
 from ..base.text import LastTokenClassifier, make_embedding
 from .configuration_complex_mamba import ComplexMambaConfig
 
@@ -141,19 +141,9 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
             TypeError: ``cache`` is not a ``RecurrentCache``.
             ValueError: empty input, wrong shapes, ids outside the vocabulary, a cache of another batch or model.
         """
-        check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
-        tokens = input_ids if inputs_embeds is None else inputs_embeds[..., 0]
-        assert tokens is not None
-        batch, length = tokens.shape
-        if use_cache and cache is None:
-            cache = RecurrentCache(self.config)
-        check_states(cache, self.config, batch)
-        past_length = 0 if cache is None else cache.get_seq_length()
-        layout = "[batch, cached and new tokens]"
-        check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
-        mask = None if attention_mask is None else padding_mask(attention_mask[:, -length:])
-        position_ids = packed_positions(position_ids, tokens, **kwargs)
-        check_position_ids(position_ids, (batch, length))
+        given = (input_ids, inputs_embeds, attention_mask, position_ids, cache, use_cache)
+        tokens, mask, position_ids, cache, past_length = stream_inputs(self.config, *given, **kwargs)
+        check_position_ids(position_ids, tuple(tokens.shape))
         starts = sequence_starts(position_ids, attention_mask, past_length)
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
@@ -165,7 +155,7 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
             hidden_states, *last = layer(hidden_states, mask, starts, *(held[name] for name in names if held))
             if cache is not None:
                 kept = {name: state.detach() for name, state in zip(names, last, strict=True)}
-                cache.layers[index].advance(length, **kept)
+                cache.layers[index].advance(tokens.shape[1], **kept)
         return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states), cache=cache)
 
 

@@ -16,11 +16,12 @@ from transformers.utils.output_capturing import capture_outputs
 from ...nn import DiagonalRecurrence, LinearRecurrentBlock, RealWordEmbedding, ZTransform, dft, number_field
 from ...nn.embedding import TableEmbedding
 from ...nn.transforms import sequence_dft
-from ..base.caches.recurrent import RecurrentCache, check_states
-from ..base.inputs import check_mask, check_text_inputs, padding_mask, without_padding
+from ..base.caches.recurrent import RecurrentCache
+from ..base.inputs import without_padding
 from ..base.language_modeling import CausalLanguageModel
-from ..base.positions import check_stream_positions, packed_positions, periodic, token_positions
+from ..base.positions import check_stream_positions, periodic, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
+from ..base.stream_inputs import stream_inputs
 from ..base.text import make_embedding, make_recurrent, run_recurrent
 from .configuration_complex_recurrent_lm import PLACES, ComplexRecurrentLMConfig
 
@@ -166,18 +167,8 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
             TypeError: ``cache`` is not a ``RecurrentCache``.
             ValueError: empty input, wrong shapes, ids outside the vocabulary, a cache of another batch or model.
         """
-        check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
-        tokens = input_ids if inputs_embeds is None else inputs_embeds[..., 0]
-        assert tokens is not None
-        batch, length = tokens.shape
-        if use_cache and cache is None:
-            cache = RecurrentCache(self.config)
-        check_states(cache, self.config, batch)
-        past_length = 0 if cache is None else cache.get_seq_length()
-        layout = "[batch, cached and new tokens]"
-        check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
-        mask = None if attention_mask is None else padding_mask(attention_mask[:, -length:])
-        position_ids = packed_positions(position_ids, tokens, **kwargs)
+        given = (input_ids, inputs_embeds, attention_mask, position_ids, cache, use_cache)
+        tokens, mask, position_ids, cache, past_length = stream_inputs(self.config, *given, **kwargs)
         check_stream_positions(position_ids, tokens, attention_mask, past_length)
         if inputs_embeds is None:
             assert input_ids is not None
@@ -191,7 +182,7 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
             if cache is not None:
                 carried |= dict(zip(("hidden", "cell"), last, strict=False))
                 kept = {name: state.detach() for name, state in carried.items()}
-                cache.layers[index].advance(length, **kept)
+                cache.layers[index].advance(tokens.shape[1], **kept)
                 carried = {}
         hidden_states = self.dropout(self.last_norm(hidden_states))
         return BaseModelOutputWithPast(last_hidden_state=hidden_states, cache=cache)
