@@ -34,7 +34,6 @@ PROTOCOL: dict[str, Any] = {
     "batch_size": 32,
     "optimizer": "AdamW",
     "betas": [0.9, 0.98],
-    "weight_decay": 0.01,
     "warmup_steps": 50,
     "schedule": "cosine",
     "max_grad_norm": 1.0,
@@ -65,6 +64,7 @@ class Task:
     steps: int
     ramp: float = 0.0
     label_smoothing: float = 0.0
+    weight_decay: float = 0.01
     validation_lengths: tuple[int, ...] = ()
 
     def longest(self, step: int) -> int:
@@ -144,7 +144,7 @@ def batches(task: Task, seed: int) -> Iterator[TokenSequences]:
 def train(cell: Cell, seed: int, model: PreTrainedModel) -> list[float]:
     """Train a model and return the loss of each step; a loss that is not finite ends the training."""
     steps, warmup = cell.task.steps, PROTOCOL["warmup_steps"]
-    groups = optimizer_groups(model, PROTOCOL["weight_decay"])
+    groups = optimizer_groups(model, cell.task.weight_decay)
     optimizer = torch.optim.AdamW(groups, lr=cell.learning_rate, betas=PROTOCOL["betas"])
     rate = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min((step + 1) / warmup, (1 + math.cos(math.pi * step / steps)) / 2)

@@ -4,19 +4,22 @@
 
     python -m experiments.run state-tracking-choice      # every row and learning rate, in a quarter of the steps
     python -m experiments.run state-tracking             # the best of them with three other seeds
+    python -m experiments.run state-tracking-limits      # Mamba-3 on parity with one part of the training changed
 
 Networks are trained on sequences of 3 to 40 symbols and tested on up to 256. All have as many parameters as Mamba-3.
-The table goes to ``docs/state-tracking.md``.
+The tables go to ``docs/state-tracking.md``.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from experiments.diagnostics import Network, Task
-from experiments.grids.long_range import Row, rate_grids
+from experiments.diagnostics import Network, Task, run, settings
+from experiments.grid import Functions
+from experiments.grids.long_range import FINAL_SEEDS, Row, rate_grids
 
-__all__ = ["GRIDS", "NETWORKS", "RATES", "ROWS", "TASKS"]
+__all__ = ["GRIDS", "LIMITS", "NETWORKS", "RATES", "ROWS", "TASKS"]
 
 FIELDS = ("complex", "real")
 RATES = (2.5e-3, 5e-3, 1e-2, 2e-2, 4e-2)
@@ -25,7 +28,7 @@ LENGTHS = (40, 64, 128, 256)  # of validation and test sequences
 
 def _task(function: str, steps: int = 3000, **options: Any) -> Task:
     """Return a task whose training lengths grow to 40 during the first quarter of the steps."""
-    training = {"steps": steps, "ramp": 0.25, "label_smoothing": 0.1}
+    training = {"steps": steps, "ramp": 0.25, "label_smoothing": 0.1, "weight_decay": 0.0}
     return Task(function, tuple(options.items()), (3, 40), LENGTHS, **training, validation_lengths=LENGTHS)
 
 
@@ -82,4 +85,21 @@ NETWORKS = {
     **{f"Transformer, {position_type}": _decoder(position_type) for position_type in ("rotary", "polar")},
 }
 ROWS = {f"{task},{name}": Row(TASKS[task], network) for task in TASKS for name, network in NETWORKS.items()}
-GRIDS = rate_grids("state-tracking", ROWS, RATES, share=0.25)
+PARITY = TASKS["parity"]
+LIMITS = {
+    "parity,as in the table": Row(PARITY, COMPARED),
+    "parity,24000 steps": Row(replace(PARITY, steps=24000), COMPARED),
+    "parity,trained on 3 to 160 symbols": Row(replace(PARITY, train_lengths=(3, 160)), COMPARED),
+    "parity,all lengths from the first step on": Row(replace(PARITY, ramp=0.0), COMPARED),
+    "parity,labels not smoothed": Row(replace(PARITY, label_smoothing=0.0), COMPARED),
+    "parity,weight decay 0.01": Row(replace(PARITY, weight_decay=0.01), COMPARED),
+    "parity,heavy-tailed decay": Row(PARITY, NETWORKS["Mamba-3, heavy-tailed decay"]),
+    "addition-5,as in the table": Row(TASKS["addition-5"], COMPARED),
+    "addition-5,24000 steps": Row(replace(TASKS["addition-5"], steps=24000), COMPARED),
+}
+GRIDS = (
+    *rate_grids("state-tracking", ROWS, RATES, share=0.25),
+    Functions(
+        "state-tracking-limits", {row: value.cell(1e-2) for row, value in LIMITS.items()}, FINAL_SEEDS, run, settings
+    ),
+)

@@ -38,6 +38,13 @@ def state_table(results: Path) -> str:
     return accuracy_by_length(results, "state-tracking", state_tracking.ROWS, names, header, state_tracking.RATES)
 
 
+def limits_table(results: Path) -> str:
+    """Tabulate the accuracy of Mamba-3 at every length when one part of its training is changed."""
+    names = {row.split(",", 1)[1]: (row.split(",", 1)[1],) for row in state_tracking.LIMITS}
+    header = ["task, change", "parameters", *map(str, state_tracking.TASKS["parity"].test_lengths), "training"]
+    return accuracy_by_length(results, "state-tracking-limits", state_tracking.LIMITS, names, header, ())
+
+
 def accuracy_by_length(
     results: Path,
     grid: str,
@@ -60,8 +67,8 @@ def accuracy_by_length(
         lines += [[f"**{task}**", *[""] * (len(header) - 1)], *cells] if cells else []
     machine = machine_line(next(iter(found.values()))[0]["machine"])
     edge, chosen = edge_rows(results, grid, rows, rates)
-    note = f"{edge} of {chosen} rows chose the smallest or the largest learning rate."
-    return f"{markdown_table(header, lines)}\n\nAccuracy in %, mean ± standard deviation over seeds. {machine} {note}"
+    note = f" {edge} of {chosen} rows chose the smallest or the largest learning rate." if rates else ""
+    return f"{markdown_table(header, lines)}\n\nAccuracy in %, mean ± standard deviation over seeds. {machine}{note}"
 
 
 def _cells(runs: Runs, task: Task, columns: int) -> list[str]:
@@ -81,5 +88,5 @@ def edge_rows(results: Path, grid: str, rows: Iterable[str], rates: Sequence[flo
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
     "docs/long-range.md": {"long-range": accuracy_table},
-    "docs/state-tracking.md": {"state-tracking": state_table},
+    "docs/state-tracking.md": {"state-tracking": state_table, "state-tracking-limits": limits_table},
 }

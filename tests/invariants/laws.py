@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 from complex_transformers.models import family_class
 from complex_transformers.models.base.images import ImagePreTrainedModel
 from complex_transformers.models.base.text import WITHOUT_POSITION, ClassicTextModel
+from complex_transformers.nn import Mamba3Mixer
 from families import CASES, FAMILIES, Case
 from family_inputs import Row
 
@@ -217,12 +218,15 @@ def ties(model: PreTrainedModel) -> set[frozenset[str]]:
 
 
 LOW = (torch.bfloat16, torch.float16)
-ANGLES = ("frequency", "phase", "damping", "log_modulus", "score_bias", "dt_bias")
+ANGLES = (
+    *("frequency", "phase", "damping", "log_modulus", "score_bias"),
+    *(f"mixer.{name}" for name in Mamba3Mixer.full_precision),
+)
 STATISTICS = ("running_mean", "running_var")
 
 
 def narrow(case: Case, dtype: torch.dtype) -> PreTrainedModel:
-    """The shared model as it should be when it is loaded in a dtype: angles and running statistics stay float32."""
+    """The shared model as it should be when it is loaded in a dtype: some tensors stay float32."""
     model = case.own()
     for name, parameter in model.named_parameters():
         if not name.endswith(ANGLES):

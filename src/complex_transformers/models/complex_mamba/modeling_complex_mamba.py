@@ -90,7 +90,7 @@ class ComplexMambaPreTrainedModel(ComplexPreTrainedModel):
     _supports_attention_backend = False
     _can_compile_fullgraph = False
     _is_stateful = True  # a state cannot be rolled back
-    _keep_in_fp32_modules_strict = {*ComplexPreTrainedModel._keep_in_fp32_modules_strict, "dt_bias"}
+    _keep_in_fp32_modules_strict = {*ComplexPreTrainedModel._keep_in_fp32_modules_strict, *Mamba3Mixer.full_precision}
 
 
 class ComplexMambaModel(ComplexMambaPreTrainedModel):

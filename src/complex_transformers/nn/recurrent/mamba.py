@@ -141,7 +141,7 @@ class Mamba3Mixer(FullPrecision):
             a state or mask of another shape.
     """
 
-    full_precision: ClassVar[tuple[str, ...]] = ("dt_bias",)
+    full_precision: ClassVar[tuple[str, ...]] = ("dt_bias", "D", "B_bias", "C_bias", "mimo_x", "mimo_z", "mimo_o")
     no_weight_decay = ("dt_bias", "D", "B_bias", "C_bias")
     mimo_x: nn.Parameter | None
     mimo_z: nn.Parameter | None
@@ -187,15 +187,16 @@ class Mamba3Mixer(FullPrecision):
         # z, x, B, C, dt, a, lambda, angle
         self.split_sizes = (inner, inner, shared, shared, *3 * (self.num_heads,), self.num_angles)
         self.in_proj = RealLinear(hidden_size, sum(self.split_sizes), bias=False)
-        self.dt_bias = nn.Parameter(torch.empty(self.num_heads, dtype=self.full_precision_dtype()))
-        self.B_bias = nn.Parameter(torch.empty(self.num_heads, mimo_rank, state_size))
-        self.C_bias = nn.Parameter(torch.empty(self.num_heads, mimo_rank, state_size))
+        dtype = self.full_precision_dtype()
+        self.dt_bias = nn.Parameter(torch.empty(self.num_heads, dtype=dtype))
+        self.B_bias = nn.Parameter(torch.empty(self.num_heads, mimo_rank, state_size, dtype=dtype))
+        self.C_bias = nn.Parameter(torch.empty(self.num_heads, mimo_rank, state_size, dtype=dtype))
         self.B_norm = GroupedRMSNorm(state_size, eps=eps)
         self.C_norm = GroupedRMSNorm(state_size, eps=eps)
-        self.D = nn.Parameter(torch.empty(self.num_heads))
+        self.D = nn.Parameter(torch.empty(self.num_heads, dtype=dtype))
         for name in ("mimo_x", "mimo_z", "mimo_o"):
-            ranks = nn.Parameter(torch.empty(self.num_heads, mimo_rank, head_dim)) if mimo_rank > 1 else None
-            self.register_parameter(name, ranks)
+            ranks = torch.empty(self.num_heads, mimo_rank, head_dim, dtype=dtype) if mimo_rank > 1 else None
+            self.register_parameter(name, None if ranks is None else nn.Parameter(ranks))
         self.norm = GroupedRMSNorm(inner, self.num_heads, eps) if is_outproj_norm else None
         self.out_proj = RealLinear(inner, hidden_size, bias=False)
         self.reset_parameters()
