@@ -22,7 +22,7 @@ from experiments.grids.long_range import FINAL_SEEDS, Row, rate_grids
 __all__ = ["GRIDS", "LIMITS", "NETWORKS", "RATES", "ROWS", "TASKS"]
 
 FIELDS = ("complex", "real")
-RATES = (2.5e-3, 5e-3, 1e-2, 2e-2, 4e-2)
+RATES = (2.5e-3, 5e-3, 1e-2, 2e-2, 4e-2, 8e-2)
 LENGTHS = (40, 64, 128, 256)  # of validation and test sequences
 
 
