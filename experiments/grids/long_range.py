@@ -22,7 +22,7 @@ from experiments.grids.rates import ChosenRate
 __all__ = ["ATTENTION", "FIELDS", "GRIDS", "RATES", "ROWS", "TASKS", "Row", "rate_grids"]
 
 RATES = (3e-3, 8e-3, 2e-2)
-CHOICE_SEED = 0
+CHOICE_SEEDS = (0,)
 FINAL_SEEDS = (1, 2, 3)
 
 # Training lengths, test lengths (1, 2, 4, 8, 16 times the longest), steps.
@@ -95,7 +95,11 @@ ROWS = {
 
 
 def rate_grids(
-    name: str, rows: Mapping[str, Row], rates: Sequence[float] = RATES, share: float = 1.0
+    name: str,
+    rows: Mapping[str, Row],
+    rates: Sequence[float] = RATES,
+    share: float = 1.0,
+    choice_seeds: Sequence[int] = CHOICE_SEEDS,
 ) -> tuple[Grid, Grid]:
     """Return ``name-choice``, every row with every learning rate on validation, and ``name``, the best of them.
 
@@ -107,7 +111,7 @@ def rate_grids(
     }
     choices = {f"{row},{rate}": value.cell(rate) for row, value in shorter.items() for rate in rates}
     return (
-        Functions(f"{name}-choice", choices, (CHOICE_SEED,), validate, settings),
+        Functions(f"{name}-choice", choices, choice_seeds, validate, settings),
         ChosenRate(name, rows, FINAL_SEEDS, run, settings, choice=f"{name}-choice", rates=rates),
     )
 

@@ -5,20 +5,30 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from benchmarks.reporting import read_lines
 
 from experiments.grid import Functions, Place
 
-__all__ = ["ChosenRate"]
+__all__ = ["ChosenRate", "mean_losses"]
+
+
+def mean_losses(path: Path) -> dict[str, float]:
+    """Return the mean validation loss over the seeds of every row of a result file."""
+    losses: dict[str, list[float]] = {}
+    for line in read_lines(path):
+        losses.setdefault(line["row"], []).append(line["validation"]["loss"])
+    return {row: statistics.fmean(each) for row, each in losses.items()}
 
 
 @dataclass(frozen=True)
 class ChosenRate(Functions):
-    """Rows trained with the learning rate of least validation loss in another grid; the first one wins a tie.
+    """Rows trained with the learning rate of least mean validation loss in another grid; the first one wins a tie.
 
     Rows have a method ``cell(learning_rate)``; ``settings`` of a cell contain ``learning_rate``.
     """
@@ -45,8 +55,7 @@ class ChosenRate(Functions):
         Raises:
             ValueError: some learning rates were not run.
         """
-        path = place.results / f"{self.choice}.jsonl"
-        losses = {line["row"]: line["validation"]["loss"] for line in read_lines(path)}
+        losses = mean_losses(place.results / f"{self.choice}.jsonl")
         tried = {rate: losses[f"{row},{rate}"] for rate in self.rates if f"{row},{rate}" in losses}
         if len(tried) < len(self.rates):
             raise ValueError(f'{row} has no learning rate yet. Run python -m experiments.run {self.choice} "{row},*".')

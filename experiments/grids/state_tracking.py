@@ -22,7 +22,8 @@ from experiments.grids.long_range import FINAL_SEEDS, Row, rate_grids
 __all__ = ["GRIDS", "LIMITS", "NETWORKS", "RATES", "ROWS", "TASKS"]
 
 FIELDS = ("complex", "real")
-RATES = (2.5e-3, 5e-3, 1e-2, 2e-2, 4e-2, 8e-2)
+RATES = (2.5e-3, 5e-3, 1e-2, 2e-2, 4e-2)
+CHOICE_SEEDS = (0, 4)  # large learning rates fail with some seeds
 LENGTHS = (40, 64, 128, 256)  # of validation and test sequences
 
 
@@ -59,6 +60,7 @@ DECODER = {
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "number_field": "real",
+    "position_type": "rotary",
     "initializer_range": 0.2,
 }
 COMPARED = Network("ComplexMamba", tuple(MAMBA.items()))
@@ -73,32 +75,28 @@ def _recurrent(rnn_type: str, number_field: str) -> Network:
     return Network("ComplexRecurrentLM", tuple(options.items()), COMPARED, fitted="recurrent_size")
 
 
-def _decoder(position_type: str) -> Network:
-    return Network("ComplexLlama", tuple({**DECODER, "position_type": position_type}.items()), COMPARED)
-
-
 NETWORKS = {
     "Mamba-3": COMPARED,
-    "Mamba-3, heavy-tailed decay": _mamba(A_activation="heavy_tail"),
     "Mamba-3, without rotation": _mamba(number_field="real"),
     **{f"{field} {kind.upper()}": _recurrent(kind, field) for kind in ("lru", "lstm", "gru") for field in FIELDS},
-    **{f"Transformer, {position_type}": _decoder(position_type) for position_type in ("rotary", "polar")},
+    "Transformer, rotary": Network("ComplexLlama", tuple(DECODER.items()), COMPARED),
 }
 ROWS = {f"{task},{name}": Row(TASKS[task], network) for task in TASKS for name, network in NETWORKS.items()}
 PARITY = TASKS["parity"]
 LIMITS = {
     "parity,as in the table": Row(PARITY, COMPARED),
     "parity,24000 steps": Row(replace(PARITY, steps=24000), COMPARED),
+    "parity,24000 steps without rotation": Row(replace(PARITY, steps=24000), NETWORKS["Mamba-3, without rotation"]),
     "parity,trained on 3 to 160 symbols": Row(replace(PARITY, train_lengths=(3, 160)), COMPARED),
     "parity,all lengths from the first step on": Row(replace(PARITY, ramp=0.0), COMPARED),
     "parity,labels not smoothed": Row(replace(PARITY, label_smoothing=0.0), COMPARED),
     "parity,weight decay 0.01": Row(replace(PARITY, weight_decay=0.01), COMPARED),
-    "parity,heavy-tailed decay": Row(PARITY, NETWORKS["Mamba-3, heavy-tailed decay"]),
+    "parity,heavy-tailed decay": Row(PARITY, _mamba(A_activation="heavy_tail")),
     "addition-5,as in the table": Row(TASKS["addition-5"], COMPARED),
     "addition-5,24000 steps": Row(replace(TASKS["addition-5"], steps=24000), COMPARED),
 }
 GRIDS = (
-    *rate_grids("state-tracking", ROWS, RATES, share=0.25),
+    *rate_grids("state-tracking", ROWS, RATES, share=0.25, choice_seeds=CHOICE_SEEDS),
     Functions(
         "state-tracking-limits", {row: value.cell(1e-2) for row, value in LIMITS.items()}, FINAL_SEEDS, run, settings
     ),

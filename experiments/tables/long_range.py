@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.reporting import machine_line, markdown_table, read_lines
+from benchmarks.reporting import machine_line, markdown_table
 
 from experiments.diagnostics import Task
 from experiments.grids import long_range, state_tracking
 from experiments.grids.long_range import Row
+from experiments.grids.rates import mean_losses
 from experiments.tables.runs import MISSING, Runs, find_runs, mean_std
 
 __all__ = ["TABLES", "accuracy_by_length", "accuracy_table", "edge_rows", "state_table"]
@@ -80,7 +81,7 @@ def _cells(runs: Runs, task: Task, columns: int) -> list[str]:
 
 def edge_rows(results: Path, grid: str, rows: Iterable[str], rates: Sequence[float]) -> tuple[int, int]:
     """Return how many rows have their best learning rate at an end of the range, and how many have tried all."""
-    losses = {line["row"]: line["validation"]["loss"] for line in read_lines(results / f"{grid}-choice.jsonl")}
+    losses = mean_losses(results / f"{grid}-choice.jsonl")
     tried = [[losses[name] for rate in rates if (name := f"{row},{rate}") in losses] for row in rows]
     complete = [each for each in tried if len(each) == len(rates)]
     return sum(min(each) in (each[0], each[-1]) for each in complete), len(complete)
