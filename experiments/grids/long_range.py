@@ -98,15 +98,15 @@ def rate_grids(
     name: str,
     rows: Mapping[str, Row],
     rates: Sequence[float] = RATES,
-    share: float = 1.0,
+    choice_steps: int | None = None,
     choice_seeds: Sequence[int] = CHOICE_SEEDS,
 ) -> tuple[Grid, Grid]:
     """Return ``name-choice``, every row with every learning rate on validation, and ``name``, the best of them.
 
-    The runs of the choice have this ``share`` of the steps.
+    The runs of the choice have ``choice_steps`` steps, by default those of the task.
     """
     shorter = {
-        row: replace(value, task=replace(value.task, steps=int(share * value.task.steps)))
+        row: replace(value, task=replace(value.task, steps=choice_steps or value.task.steps))
         for row, value in rows.items()
     }
     choices = {f"{row},{rate}": value.cell(rate) for row, value in shorter.items() for rate in rates}

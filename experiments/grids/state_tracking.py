@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """State tracking: networks that must carry a sum, a value or a permutation along a sequence.
 
-    python -m experiments.run state-tracking-choice      # every row and learning rate, in a quarter of the steps
+    python -m experiments.run state-tracking-choice      # every row and learning rate, 1,500 steps
     python -m experiments.run state-tracking             # the best of them with three other seeds
     python -m experiments.run state-tracking-limits      # Mamba-3 on parity with one part of the training changed
 
@@ -35,8 +35,8 @@ def _task(function: str, steps: int = 3000, **options: Any) -> Task:
 
 
 TASKS = {
-    "parity": _task("parity_data", 6000),
-    "addition-5": _task("modular_addition_data", 6000, modulus=5),
+    "parity": _task("parity_data", 12000),
+    "addition-5": _task("modular_addition_data", 12000, modulus=5),
     "addition-60": _task("modular_addition_data", modulus=60),
     "arithmetic": _task("modular_arithmetic_data"),
     "arithmetic-brackets": _task("modular_arithmetic_data", brackets=True),
@@ -101,7 +101,7 @@ LIMITS = {
     "addition-5,24000 steps": Row(replace(TASKS["addition-5"], steps=24000), COMPARED),
 }
 GRIDS = (
-    *rate_grids("state-tracking", ROWS, RATES, share=0.25, choice_seeds=CHOICE_SEEDS),
+    *rate_grids("state-tracking", ROWS, RATES, choice_steps=1500, choice_seeds=CHOICE_SEEDS),
     Functions(
         "state-tracking-limits", {row: value.cell(1e-2) for row, value in LIMITS.items()}, FINAL_SEEDS, run, settings
     ),
