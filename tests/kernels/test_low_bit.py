@@ -10,10 +10,10 @@ import warnings
 
 import pytest
 import torch
+from low_bit_oracle import DTYPES, LAYERS, error, expected_output, packed_layer
 
 from complex_transformers.kernels.native import build, low_bit
 from complex_transformers.nn import use_kernels
-from low_bit_oracle import DTYPES, LAYERS, error, expected_output, packed_layer
 
 WIDTHS = ((1, 1), (3, 18), (16, 16), (37, 33))  # complex in and out: within, of and beyond a block of 16
 every_type = pytest.mark.parametrize("linear_type", LAYERS)

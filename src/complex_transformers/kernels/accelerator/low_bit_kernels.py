@@ -11,6 +11,16 @@ import triton.language as tl
 
 
 @triton.jit
+def scale(scales, index, row, rows, PER_ROW: tl.constexpr):
+    """Load the scales ``[M, 1]`` of one stage and axis, or the only one."""
+    if PER_ROW:
+        value = tl.load(scales + index * rows + row, mask=row < rows, other=0.0)[:, None]
+    else:
+        value = tl.load(scales + index)
+    return value.to(tl.float32)
+
+
+@triton.jit
 def unpack(codes, scales, row, byte, rows, width, STAGES: tl.constexpr, PER_ROW: tl.constexpr, M: tl.constexpr,
            BYTES: tl.constexpr):  # fmt: skip
     """Return both parts of a tile of M rows and 4 BYTES columns in float32; columns beyond the last one are not 0."""
@@ -22,12 +32,8 @@ def unpack(codes, scales, row, byte, rows, width, STAGES: tl.constexpr, PER_ROW:
         packed = tl.load(codes + places, mask=inside, other=0).to(tl.int32)
         even = tl.interleave(packed, packed >> 4)  # columns 0 and 2
         code = tl.interleave(even, even >> 2)
-        if PER_ROW:
-            of_real = tl.load(scales + 2 * stage * rows + row, mask=row < rows, other=0.0).to(tl.float32)[:, None]
-            of_imag = tl.load(scales + (2 * stage + 1) * rows + row, mask=row < rows, other=0.0).to(tl.float32)[:, None]
-        else:
-            of_real = tl.load(scales + 2 * stage).to(tl.float32)
-            of_imag = tl.load(scales + 2 * stage + 1).to(tl.float32)
+        of_real = scale(scales, 2 * stage, row, rows, PER_ROW)
+        of_imag = scale(scales, 2 * stage + 1, row, rows, PER_ROW)
         is_imag, is_negative = code & 1 != 0, code & 2 != 0
         value = tl.where(is_imag, of_imag, of_real)
         value = tl.where(is_negative, -value, value)
