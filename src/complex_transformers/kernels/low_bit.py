@@ -53,12 +53,12 @@ def _is_loaded() -> bool:
 
 
 def _is_ready(device: torch.device) -> bool:
-    if not switch._has_triton():
-        _warn_once(GPU, "Triton 3.3 or later is not installed (pip install triton)")
-    elif device.type in switch.DEVICES and switch._is_known(device):
-        return True
-    else:
+    if device.type not in switch.DEVICES or not switch._is_known(device):
         _warn_once(GPU, "they need an NVIDIA GPU of compute capability 8.0 or later")
+    elif not switch._has_triton():
+        _warn_once(GPU, "Triton 3.3 or later is not installed (pip install triton)")
+    else:
+        return True
     return False
 
 
