@@ -76,9 +76,11 @@ def _contestant(
 
         def step() -> None:
             before, low_bit.MOST = low_bit.MOST, most
-            with torch.no_grad():
-                call(x)
-            low_bit.MOST = before
+            try:
+                with torch.no_grad():
+                    call(x)
+            finally:
+                low_bit.MOST = before
 
         return _captured(step) if graphed and setting.device == "cuda" else step
 

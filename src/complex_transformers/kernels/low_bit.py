@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -62,5 +63,6 @@ def _is_ready(device: torch.device) -> bool:
     return False
 
 
-for _function in (_warn_of_gradients, _is_loaded, _is_ready):
-    _function._dynamo_marked_constant = True  # type: ignore[attr-defined] # see switch
+_CONSTANTS: tuple[Any, ...] = (_warn_of_gradients, _is_loaded, _is_ready)
+for _function in _CONSTANTS:
+    _function._dynamo_marked_constant = True  # see switch

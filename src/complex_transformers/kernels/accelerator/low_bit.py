@@ -65,9 +65,9 @@ def _many(x: Tensor, given: Sequence[Any], kinds: dict[str, Any]) -> Tensor:
     chunk = -(-steps // max(1, PROGRAMS // math.prod(programs)))  # steps of one program
     chunks = -(-steps // chunk)
     sums = x.new_empty(chunks, count, 2 * rows, dtype=x.dtype if chunks == 1 else torch.float32)
-    tile |= {"PRECISION": precision(x.dtype)}
     numbers = count, chunk * tile["BYTES"]
-    switch.launch(kernels.low_bit_many, (*programs, chunks), x, sums, *given, *numbers, **kinds, **tile)
+    constants = {**kinds, **tile, "PRECISION": precision(x.dtype)}
+    switch.launch(kernels.low_bit_many, (*programs, chunks), x, sums, *given, *numbers, **constants)
     return sums[0] if chunks == 1 else sums.sum(0).to(x.dtype)
 
 
