@@ -45,13 +45,19 @@ def _import_interpreted() -> None:
         from complex_transformers.kernels.accelerator import (
             attention_kernels,
             half_kernels,
+            low_bit_kernels,
             recurrent_weight_kernels,
             step_kernels,
             weight_kernels,
         )
     finally:
         del os.environ["TRITON_INTERPRET"]
-    kernels = [attention_kernels.forward, half_kernels.product, weight_kernels.real_matrix]
+    kernels = [
+        attention_kernels.forward,
+        half_kernels.product,
+        low_bit_kernels.low_bit_one,
+        weight_kernels.real_matrix,
+    ]
     for function in (
         *kernels,
         step_kernels.gru_forward,

@@ -5,8 +5,8 @@
     python -m benchmarks.gpu [--case attention ...] [--sizes 16x1024x1024 ...] [--rounds N] [--results FILE]
     python -m benchmarks.gpu --tiny     # the same code at toy sizes on the CPU, without meaningful times
 
-bfloat16 and float32, eager and compiled, forward + backward without dropout. A size is the number of sequences, their
-length and the stored width; it applies to the cases of layers. A case is a line of
+bfloat16 and float32, eager and compiled, forward + backward without dropout (packed layers: forward). A size is the
+number of sequences, their length and the stored width; it applies to the cases of trained layers. A case is a line of
 ``experiments/results/bench-gpu.jsonl``, from which ``python -m experiments.tables docs/benchmarks-gpu.md`` writes its
 table. With ``TRITON_INTERPRET=1`` a tiny run uses Triton's interpreter. Contestants that run out of memory
 are left out with a note. A ratio is ours / theirs: below 1, ours is faster (smaller).
@@ -24,7 +24,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.bench import measure, missed, verdict
-from benchmarks.gpu import layers, models, networks
+from benchmarks.gpu import layers, models, networks, packed
 from benchmarks.gpu.contest import FULL, TINY, Setting, Size
 from benchmarks.race import THREADS, Case, Outcome
 from benchmarks.reporting import RESULTS, add_line
@@ -49,6 +49,7 @@ CASES: dict[str, Callable[[Setting, int], Outcome]] = {
     "embedding": layers.embedding,
     "state_space": layers.state_space,
     "peers": layers.peers,
+    "packed": packed.packed,
     "images": networks.images,
     "classifier": networks.classifier,
     "states": networks.states,

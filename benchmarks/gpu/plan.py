@@ -63,6 +63,7 @@ STAGES = (
     Stage("BERT-base", 60, "models-bert"),
     Stage("SmolLM2-135M", 90, "models-smollm"),
     Stage("attention", 60, "attention", (LONG, FILLED)),
+    Stage("packed layers", 60, "packed"),
     Stage("recurrent language models", 60, "models-recurrent"),
     Stage("translation", 60, "models-translation"),
     Stage("generation", 60, "generation", rounds=3),

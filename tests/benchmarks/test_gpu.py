@@ -33,6 +33,7 @@ KERNELS: dict[str, set[str]] = {
     "encoder": ATTENTION | WEIGHTS,
     "decoder": ATTENTION | WEIGHTS | PRODUCTS,
     "dense": WEIGHTS,
+    "packed": {f"low_bit_kernels.low_bit_{name}" for name in ("one", "many", "matrix")},
 }
 
 
@@ -140,7 +141,7 @@ def test_memory_stands_beside_time() -> None:
     assert [line for line in table.splitlines() if "tokens" in line] == [row]
 
 
-@pytest.mark.parametrize("case", marked(KERNELS, ("attention", "dense")))
+@pytest.mark.parametrize("case", marked(KERNELS, ("attention", "dense", "packed")))
 def test_layers_by_the_interpreter(case: str, launched: set[str], tmp_path: Path) -> None:
     tiny(case, tmp_path)
     assert launched == KERNELS[case]
@@ -162,6 +163,8 @@ def test_networks(case: str, tmp_path: Path) -> None:
 UNROLLED = {"float16", "float32"}
 NO_PEERS: set[str] = set() if find_spec("complextorch") is None and find_spec("torchcvnn") is None else {""}
 MODES = {"peers": NO_PEERS, "recurrent": UNROLLED, "linear_recurrence": UNROLLED, "synconmt": UNROLLED}
+PACKED = {"float16", "float16, CUDA graph", "float32", "float32, CUDA graph", "float32, compiled"}
+MODES |= {"packed": {f"{count}, {mode}" for count in ("1 input", "16 inputs", "512 inputs") for mode in PACKED}}
 MODES |= {f"models-{name}": {"bfloat16", "bfloat16, compiled"} for name in MODELS} | {"generation": {"bfloat16"}}
 # Every limit of the GPU, by both contestants; the encoder's in half precision only.
 BARS = {

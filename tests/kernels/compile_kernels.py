@@ -24,6 +24,8 @@ from complex_transformers.kernels.accelerator import (
     attention_launch,
     attention_tuning,
     half_kernels,
+    low_bit,
+    low_bit_kernels,
     recurrent_weight_kernels,
     step_kernels,
     steps,
@@ -106,6 +108,23 @@ def half_variants() -> Iterator[Variant]:
     yield half_kernels.modulus_backward, types, {"N": 512}, {}
 
 
+def low_bit_variants() -> Iterator[Variant]:
+    """Packed layers with one, two and three stages; a layer of one feature, whose sizes are constants."""
+    types = dict.fromkeys(("codes", "conj_codes"), "*u8") | dict.fromkeys(("scales", "conj_scales"), "*fp16")
+    both = {"STAGES": 2, "CONJ_STAGES": 2, "PER_ROW": True}
+    most = {"STAGES": 3, "CONJ_STAGES": 3, "PER_ROW": True}
+    single = {"STAGES": 0, "CONJ_STAGES": 1, "PER_ROW": False} | dict.fromkeys(("rows", "columns", "width"), 1)
+    for dtype, kinds in ((torch.bfloat16, both), (torch.bfloat16, single), (torch.float32, most)):
+        given = types | dict.fromkeys(("x", "out", "matrix"), POINTERS[dtype])
+        yield low_bit_kernels.low_bit_one, given, kinds | low_bit.ONE, {}
+        yield low_bit_kernels.low_bit_matrix, given, kinds | low_bit.MATRIX, {}
+        for count in (16, low_bit.MOST):
+            tile = low_bit.tile_sizes(count, torch.empty(0, dtype=dtype).element_size())
+            options = {name: tile.pop(name) for name in ("num_warps", "num_stages")}
+            constants = {**kinds, **tile, "PRECISION": attention_launch.precision(dtype)}
+            yield low_bit_kernels.low_bit_many, given | {"out": "*fp32"}, constants, options
+
+
 def step_variants() -> Iterator[Variant]:
     """Recurrent steps with each kind of gate."""
     floats = {"weight": "*fp32", "grad_weight": "*fp32", "limit": "fp32"}
@@ -147,7 +166,7 @@ def source(kernel: triton.JITFunction, types: dict, constants: dict) -> ASTSourc
 def main() -> None:
     """Compile them all."""
     attention = attention_variants("--tuned" in sys.argv)
-    others = weight_variants(), recurrent_weight_variants(), half_variants(), step_variants()
+    others = weight_variants(), recurrent_weight_variants(), half_variants(), low_bit_variants(), step_variants()
     for variants in (attention, *others):
         for kernel, types, constants, options in variants:
             for capability in CAPABILITIES:

@@ -8,16 +8,14 @@ import pickle
 import sys
 import warnings
 
-import numpy as np
 import pytest
 import torch
+from low_bit_oracle import DTYPES, LAYERS, error, expected_output, packed_layer
 
 from complex_transformers.kernels.native import build, low_bit
-from complex_transformers.nn import ComplexLinear, ConjugateLinear, PackedLinear, WidelyLinear, use_kernels
+from complex_transformers.nn import use_kernels
 
-LAYERS = {"complex": ComplexLinear, "conjugate": ConjugateLinear, "widely_linear": WidelyLinear}
 WIDTHS = ((1, 1), (3, 18), (16, 16), (37, 33))  # complex in and out: within, of and beyond a block of 16
-DTYPES = {torch.float32: 2e-6, torch.bfloat16: 1e-2, torch.float16: 2e-3}
 every_type = pytest.mark.parametrize("linear_type", LAYERS)
 
 
@@ -37,46 +35,6 @@ def calls(monkeypatch):
 
     monkeypatch.setattr(low_bit, "linear", counted)
     return counts
-
-
-def packed_layer(linear_type="widely_linear", columns=37, rows=33, stages=2, granularity="row", bias=True):
-    """Return a packed layer of random codes and scales, without gradients."""
-    layer = PackedLinear(2 * columns, 2 * rows, linear_type, stages, granularity, bias).requires_grad_(False)
-    for name, buffer in layer.named_buffers():
-        if name.endswith("codes"):
-            codes = torch.randint(0, 256, buffer.shape, dtype=torch.uint8)
-            last = codes[..., -1:] & (4 ** ((columns - 1) % 4 + 1) - 1)  # the bits of no column are 0
-            buffer.copy_(torch.cat([codes[..., :-1], last], dim=-1))
-        else:
-            buffer.uniform_(0.1, 1.0)
-    if bias:
-        torch.nn.init.normal_(layer.bias)
-    return layer
-
-
-def matrix(codes, scales, columns):
-    """Return sum_t s_t i^c_t in complex128."""
-    columns = np.arange(columns)
-    found = codes.numpy()[..., columns // 4] >> 2 * (columns % 4) & 3
-    scales = scales.double().expand(-1, -1, codes.shape[1]).numpy()[..., None]
-    units = np.array([1, 1j, -1, -1j])[found]
-    return (units * np.where(found % 2, scales[:, 1], scales[:, 0])).sum(0)
-
-
-def expected_output(layer, x):
-    """Return U z + V conj(z) + b in complex128, as halves."""
-    columns = layer.in_features // 2
-    real, imag = np.split(x.double().numpy(), 2, axis=-1)
-    z = real + 1j * imag
-    inputs = {"complex": [z], "conjugate": [z.conj()], "widely_linear": [z, z.conj()]}[layer.linear_type]
-    names = [(getattr(layer, f"{prefix}codes"), getattr(layer, f"{prefix}scales")) for prefix in layer.prefixes]
-    total = sum(value @ matrix(*name, columns).T for value, name in zip(inputs, names, strict=True))
-    bias = 0.0 if layer.bias is None else layer.bias.double().numpy()
-    return torch.from_numpy(np.concatenate([total.real, total.imag], axis=-1) + bias)
-
-
-def error(found, expected):
-    return ((found.double() - expected).abs().max() / expected.abs().max()).item()
 
 
 @every_type

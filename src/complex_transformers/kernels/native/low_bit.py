@@ -17,14 +17,12 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from ..accelerator import switch
-from ..dispatch import is_transformed, product_dtype
+from ..dispatch import product_dtype
 from .build import BuildError, compile_operators
 
-__all__ = ["OrderedWeights", "linear", "may_run", "ordered_weights", "paths"]
+__all__ = ["OrderedWeights", "linear", "load", "ordered_weights", "paths", "warn_of_plain"]
 
 LANES = 16  # rows side by side, as in low_bit.h
-_PLAIN = (Tensor, nn.Parameter)
 
 path = 0  # index in paths(): 0 is the fastest; the tests try all
 
@@ -53,22 +51,20 @@ def load() -> bool:
         library = compile_operators()
         torch.ops.load_library(str(library))
     except (BuildError, OSError) as error:
-        warnings.warn(
-            f"Packed layers run in plain PyTorch, which is much slower than their CPU kernels: {error}. "
-            "CT_KERNELS=0 hides this warning.",
-            stacklevel=2,
-        )
+        warn_of_plain("CPU", str(error))
         return False
     torch.library.register_fake("complex_transformers::low_bit_signs", _fake_signs)
     torch.library.register_fake("complex_transformers::low_bit_linear", _fake_linear)
     return True
 
 
-def _is_loaded() -> bool:
-    return load()
-
-
-_is_loaded._dynamo_marked_constant = True  # type: ignore[attr-defined] # see switch
+def warn_of_plain(device: str, reason: str) -> None:
+    """Warn that packed layers unpack their weights in every call, and why."""
+    warnings.warn(
+        f"Packed layers run in plain PyTorch, which is much slower than their {device} kernels: {reason}. "
+        "CT_KERNELS=0 hides this warning.",
+        stacklevel=3,
+    )
 
 
 def _fake_signs(codes: Tensor) -> Tensor:
@@ -83,17 +79,6 @@ def _fake_linear(x: Tensor, signs: Tensor, scales: Tensor, rows: int, first_conj
 def paths() -> list[str]:
     """Return the instruction sets that this processor has kernels for, the fastest first."""
     return torch.ops.complex_transformers.low_bit_paths() if load() else []
-
-
-def may_run(x: Tensor, codes: Tensor, bias: Tensor | None) -> bool:
-    """Return whether the kernel computes this product: on the CPU, without gradients, not exported or transformed."""
-    if not (switch._enabled and x.is_cpu and codes.is_cpu) or x.dtype not in switch.DTYPES or type(x) not in _PLAIN:
-        return False
-    if torch.is_grad_enabled() and (x.requires_grad or (bias is not None and bias.requires_grad)):
-        return False
-    if is_transformed() or torch.jit.is_tracing() or (torch.compiler.is_compiling() and not switch.is_compiled()):
-        return False
-    return _is_loaded()
 
 
 def ordered_weights(

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
+from ...kernels.low_bit import CPU, kernel
 from ...kernels.native import low_bit
 from .. import (
     functional as CF,
@@ -83,9 +84,8 @@ class PackedLinear(nn.Module):
     """Complex dense layer with two bits per weight and stage: W = sum_t s_t i^c_t (iFairy, Fairy2i, 2025).
 
     Codes c are packed four per byte, scales are float16. A widely linear layer with T stages takes T bits per element
-    of its real matrix. On a CPU and without gradients, forward multiplies by the packed weights, see
-    ``kernels.native``; otherwise it unpacks them and computes the float layer in the dtype of x. Gradients reach x and
-    the bias.
+    of its real matrix. Without gradients, forward multiplies by the packed weights, see ``kernels.low_bit``; otherwise
+    it unpacks them and computes the float layer in the dtype of x. Gradients reach x and the bias.
 
     Buffers: ``codes`` uint8 ``[stages, out, ceil(in / 4)]`` and ``scales`` float16 ``[stages, 2, out or 1]`` for
     complex ``out`` and ``in``; for V ``conj_codes`` and ``conj_scales``. Casts of the layer leave scales in float16.
@@ -196,12 +196,26 @@ class PackedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         check_width(x, self.in_features)
-        bias = self.bias
-        if low_bit.may_run(x, self.codes, bias):
-            out = low_bit.linear(x, self.ordered_weights())
-            return out if bias is None else out + bias.to(out.dtype)
+        out = self._by_kernel(x)
+        if out is not None:
+            return out
         CF.check_halves(x)  # integers too: weights are unpacked to the dtype of x
         return self._by_parts(x, self.weight_parts(x.dtype))
+
+    def _by_kernel(self, x: Tensor) -> Tensor | None:
+        """Multiply by the packed weights, or return None if no kernel can."""
+        bias = self.bias
+        device = kernel(x, self.codes, bias, self.training)
+        if device is None:
+            return None
+        out = low_bit.linear(x, self.ordered_weights()) if device == CPU else self._on_gpu(x)
+        return out if bias is None else out + bias.to(out.dtype)
+
+    def _on_gpu(self, x: Tensor) -> Tensor:
+        from ...kernels.accelerator.low_bit import linear  # imported late: registering an operator is slow
+
+        codes, scales = ([getattr(self, f"{prefix}{name}") for prefix in self.prefixes] for name in BUFFERS)
+        return linear(x, codes, scales, self.linear_type)
 
     def _by_parts(self, x: Tensor, parts: Sequence[Tensor]) -> Tensor:
         bias = None if self.bias is None else self.bias.to(x.dtype)
@@ -213,8 +227,9 @@ class PackedLinear(nn.Module):
 
         def forward(x: Tensor) -> Tensor:
             nonlocal parts
-            if low_bit.may_run(x, self.codes, self.bias):
-                return self.forward(x)
+            out = self._by_kernel(x)
+            if out is not None:
+                return out
             parts = parts or self.weight_parts()
             return self._by_parts(x, [part.to(x.dtype) for part in parts])
 
