@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.reporting import machine_line, markdown_table
 
-from experiments.diagnostics import Task
+from experiments.diagnostics import Cell, Task
 from experiments.grids import long_range, state_tracking
 from experiments.grids.long_range import Row
 from experiments.grids.rates import mean_losses
@@ -40,7 +40,7 @@ def state_table(results: Path) -> str:
 
 
 def limits_table(results: Path) -> str:
-    """Tabulate the accuracy of Mamba-3 at every length when one part of its training is changed."""
+    """Tabulate the accuracy of Mamba-3 at every length when one part is changed."""
     names = {row.split(",", 1)[1]: (row.split(",", 1)[1],) for row in state_tracking.LIMITS}
     header = ["task, change", "parameters", *map(str, state_tracking.TASKS["parity"].test_lengths), "training"]
     return accuracy_by_length(results, "state-tracking-limits", state_tracking.LIMITS, names, header, ())
@@ -49,7 +49,7 @@ def limits_table(results: Path) -> str:
 def accuracy_by_length(
     results: Path,
     grid: str,
-    rows: Mapping[str, Row],
+    rows: Mapping[str, Row] | Mapping[str, Cell],
     names: Mapping[str, Sequence[str]],
     header: Sequence[str],
     rates: Sequence[float],
