@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -76,64 +77,71 @@ def transcripts(split: ClipDataset) -> list[str]:
     return ["".join(split.targets[clip] for clip in split.draw(index)) for index in range(len(split))]
 
 
-@torch.no_grad()
-def frames(
-    model: SpectralTransformerForCTC, processor: SpectralTransformerProcessor, split: ClipDataset
-) -> list[Tensor]:
-    """Return the logits ``[T, V]`` of every string; padded frames predict the blank."""
-    items = [split[index] for index in range(len(split))]
-    batches = (processor.pad([{"input_features": item["input_features"]} for item in items[i : i + 50]])
-               for i in range(0, len(items), 50))  # fmt: skip
-    return [logits for batch in batches for logits in model(**batch).logits]
-
-
-def greedy(processor: SpectralTransformerProcessor, clips: Sequence[Tensor]) -> list[str]:
-    """Return the transcripts of the best symbol of every frame."""
-    return processor.tokenizer.batch_decode([clip.argmax(-1).tolist() for clip in clips])
-
-
 def error(scores: Mapping[str, Any]) -> float:
     """Return the label error rate."""
     return scores["label_error_rate"]
 
 
-def scored(found: Iterable[str], references: Sequence[str]) -> dict[str, Any]:
-    """Return the label error rates of transcripts."""
-    return rounded(TranscriptionMetric().compute(predictions=list(found), references=references))
+class Comparison:
+    """Ways to decode the logits of a model on validation and test."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.model = SpectralTransformerForCTC.from_pretrained(args.model).eval()
+        self.processor = SpectralTransformerProcessor.from_pretrained(args.model)
+        rate, prepare = self.processor.feature_extractor.sampling_rate, transcription_items(self.model, self.processor)
+        splits = {part: read_split(args, part, prepare, rate) for part in SIZES}
+        self.texts = {part: transcripts(split) for part, split in splits.items()}
+        self.logits = {part: self.frames(splits[part]) for part in ("validation", "test")}
+        held_out = {*self.texts["validation"], *self.texts["test"]} if args.strings == "dates" else set()
+        self.language_model = CharacterNGram([t for t in self.texts["train"] if t not in held_out], ORDER)
+
+    @torch.no_grad()
+    def frames(self, split: ClipDataset) -> list[Tensor]:
+        """Return the logits ``[T, V]`` of every string; padded frames predict the blank."""
+        features = [{"input_features": split[index]["input_features"]} for index in range(len(split))]
+        batches = (self.processor.pad(features[first : first + 50]) for first in range(0, len(features), 50))
+        return [clip for batch in batches for clip in self.model(**batch).logits]
+
+    def scored(self, part: str, found: Iterable[str]) -> dict[str, Any]:
+        """Return the label error rates of transcripts."""
+        return rounded(TranscriptionMetric().compute(predictions=list(found), references=self.texts[part]))
+
+    def greedy(self, part: str) -> dict[str, Any]:
+        """Score the best symbol of every frame."""
+        best = [clip.argmax(-1).tolist() for clip in self.logits[part]]
+        return self.scored(part, self.processor.tokenizer.batch_decode(best))
+
+    def beam(self, part: str, weight: float = 0.0, bonus: float = 0.0) -> dict[str, Any]:
+        """Score a beam search, with the language model if its weight is not 0."""
+        language_model = self.language_model if weight else None
+        decoder = CTCBeamSearchDecoder(self.processor.tokenizer, BEAMS, language_model, weight, bonus)
+        return self.scored(part, map(decoder.decode, self.logits[part]))
+
+    def best(self, tried: Mapping[tuple[float, float], dict[str, Any]]) -> dict[str, Any]:
+        """Return the weight and bonus with the fewest errors on validation, and their scores."""
+        weight, bonus = min(tried, key=lambda trial: error(tried[trial]))
+        scores = {"validation": tried[weight, bonus], "test": self.beam("test", weight, bonus)}
+        return {"weight": weight, "length_bonus": bonus, **scores}
+
+    def results(self) -> dict[str, Any]:
+        """Return the scores of every way to decode."""
+        started = time.perf_counter()
+        beam = {part: self.beam(part) for part in self.logits}
+        seconds = (time.perf_counter() - started) / sum(map(len, self.logits.values()))
+        tried = {(w, b): self.beam("validation", w, b) for w in WEIGHTS for b in BONUSES}
+        return {
+            "greedy": {part: self.greedy(part) for part in self.logits},
+            "beam": {"beams": BEAMS, "seconds_per_string": round(seconds, 4), **beam},
+            "length_bonus": self.best({trial: scores for trial, scores in tried.items() if trial[0] == 0}),
+            "language_model": {"order": ORDER, **self.best({t: scores for t, scores in tried.items() if t[0] > 0})},
+            "trials": [[*trial, error(scores)] for trial, scores in tried.items()],
+        }
 
 
-def compare(args: argparse.Namespace) -> dict[str, Any]:
-    """Decode validation and test in four ways."""
-    model = SpectralTransformerForCTC.from_pretrained(args.model).eval()
-    processor = SpectralTransformerProcessor.from_pretrained(args.model)
-    rate, prepare = processor.feature_extractor.sampling_rate, transcription_items(model, processor)
-    splits = {part: read_split(args, part, prepare, rate) for part in SIZES}
-    texts = {part: transcripts(split) for part, split in splits.items()}
-    logits = {part: frames(model, processor, splits[part]) for part in ("validation", "test")}
-    held_out = {*texts["validation"], *texts["test"]} if args.strings == "dates" else set()
-    language_model = CharacterNGram([text for text in texts["train"] if text not in held_out], ORDER)
-
-    def decoded(part: str, weight: float, bonus: float, beams: int = BEAMS) -> dict[str, Any]:
-        used = language_model if weight else None
-        decoder = CTCBeamSearchDecoder(processor.tokenizer, beams, used, weight, bonus)
-        return scored(map(decoder.decode, logits[part]), texts[part])
-
-    def chosen(weights: Sequence[float]) -> dict[str, Any]:
-        weight, bonus = min((each for each in tried if each[0] in weights), key=lambda each: error(tried[each]))
-        found = {"validation": tried[weight, bonus], "test": decoded("test", weight, bonus)}
-        return {"weight": weight, "length_bonus": bonus, **found}
-
-    started = time.perf_counter()
-    beam = {part: decoded(part, 0.0, 0.0) for part in logits}
-    seconds = (time.perf_counter() - started) / sum(map(len, logits.values()))
-    tried = {(w, b): decoded("validation", w, b) for w in WEIGHTS for b in BONUSES}
-    return {
-        "greedy": {part: scored(greedy(processor, clips), texts[part]) for part, clips in logits.items()},
-        "beam": {"beams": BEAMS, "seconds_per_string": round(seconds, 4), **beam},
-        "length_bonus": chosen((0.0,)),
-        "language_model": {"order": ORDER, **chosen(WEIGHTS[1:])},
-        "trials": [[*trial, error(scores)] for trial, scores in tried.items()],
-    }
+def epoch_of(model: Path) -> dict[str, float]:
+    """Return the epoch of a checkpoint; nothing for a finished model."""
+    state = model / "trainer_state.json"
+    return {"epoch": json.loads(state.read_text(encoding="utf-8"))["epoch"]} if state.exists() else {}
 
 
 def main() -> None:
@@ -146,7 +154,12 @@ def main() -> None:
     args = parser.parse_args()
     logging.disable_progress_bar()
     started = time.perf_counter()
-    results = {"command": command_line(), **compare(args), "environment": machine_facts()}
+    results = {
+        "command": command_line(),
+        **epoch_of(args.model),
+        **Comparison(args).results(),
+        "environment": machine_facts(),
+    }
     args.output_dir.mkdir(parents=True, exist_ok=True)
     write_results(args.output_dir / "results.json", {**results, "seconds": round(time.perf_counter() - started, 1)})
     for name in ("greedy", "beam", "length_bonus", "language_model"):
