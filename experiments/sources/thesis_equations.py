@@ -10,7 +10,6 @@ __all__ = ["EQUATIONS"]
 
 PROSE = "nothing to build or run"
 ERRATA = "[errata](../errata.md)"
-BEAM_SEARCH = "../../examples/speech/README.md#results-beam-search"
 
 CHAPTER2 = Part(
     "Chapters 1 and 2: definitions and layers",
@@ -233,8 +232,7 @@ CHAPTER5 = Part(
             "Section 5.2.1",
             "beam search",
             "CTCBeamSearchDecoder, SpectralTransformerForConditionalGeneration",
-            "ctc-decoding",
-            f"for CTC: [gains on digits]({BEAM_SEARCH}); with a decoder: `num_beams` of `generate()`",
+            result="for CTC, and with a decoder (`num_beams` of `generate()`)",
         ),
         Row("Section 5.2.1", "auto-segmentation criterion", result="not built: described as other work"),
         Row("Section 5.3, Eq. 5.7", "fully spectral attention", "SpectralTransformerModel", result=ERRATA),
