@@ -48,7 +48,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--chunk_length_s", type=float, default=30.0, help="for CTC models; 0: no chunks")
     parser.add_argument("--stride_length_s", type=float, help="overlap on either side; default a sixth of a chunk")
     parser.add_argument("--batch_size", type=int, default=8, help="chunks per batch")
-    parser.add_argument("--num_beams", type=int, help="beam search with so many beams; default 1, greedy")
+    parser.add_argument("--num_beams", type=int, help="beams of the search; default: greedy, 16 with --language_model")
     parser.add_argument(
         "--language_model",
         help="for CTC: a file of transcripts, for 5-grams of characters, or a causal model with a character tokenizer",
