@@ -16,6 +16,8 @@ from transformers import (
 )
 
 from complex_transformers import (
+    CharacterNGram,
+    CTCBeamSearchDecoder,
     SpectralFeatureExtractor,
     SpectralTransformerConfig,
     SpectralTransformerForAudioClassification,
@@ -96,6 +98,15 @@ def test_recognition_alone_and_in_a_batch(folder):
     assert [recognize(wave)["text"] for wave in waves()] == expected
     assert [out["text"] for out in recognize(waves(), batch_size=3)] == expected
     assert recognize({"raw": waves()[0], "sampling_rate": RATE})["text"] == expected[0]
+
+
+def test_beam_search_in_the_pipeline(folder):
+    path = folder / "SpectralTransformerForCTC"
+    decoder = CTCBeamSearchDecoder(Wav2Vec2CTCTokenizer.from_pretrained(path), 8, CharacterNGram(["abba", "cab"]))
+    recognize = pipeline("automatic-speech-recognition", model=str(path), decoder=decoder)
+    expected = [decoder.decode(logits_of(recognize, wave)) for wave in waves()]
+    assert [recognize(wave)["text"] for wave in waves()] == expected
+    assert [out["text"] for out in recognize(waves(), batch_size=3)] == expected
 
 
 def test_chunks_give_the_whole_where_frames_do_not_look_around(folder):

@@ -110,6 +110,17 @@ GRIDS = (
         ),
         needs=[Need(DIGITS, "test.csv", f"{FSDD} {DIGITS}")],
     ),
+    Commands(  # greedy, beam search, and beam search with a language model, of one trained model
+        "ctc-decoding",
+        {
+            "random": f"--model @digit-strings/fully_spectral --data {DIGITS} --strings random",
+            "dates": f"--model @digit-strings/fully_spectral --data {DIGITS} --strings dates",
+            "espeak": f"--model @espeak/fully_spectral --data {SYNTHETIC} --column ipa",
+        },
+        script="-m experiments.ctc_decoding",
+        seed_options="",
+        needs=[Need(DIGITS, "test.csv", f"{FSDD} {DIGITS}")],  # the grid espeak makes its corpus
+    ),
     Commands(
         "espeak",
         transcribers(

@@ -231,8 +231,8 @@ CHAPTER5 = Part(
         Row(
             "Section 5.2.1",
             "beam search",
-            "SpectralTransformerForConditionalGeneration",
-            result="with a decoder; not built for CTC",
+            "CTCBeamSearchDecoder, SpectralTransformerForConditionalGeneration",
+            result="for CTC, and with a decoder (`num_beams` of `generate()`)",
         ),
         Row("Section 5.2.1", "auto-segmentation criterion", result="not built: described as other work"),
         Row("Section 5.3, Eq. 5.7", "fully spectral attention", "SpectralTransformerModel", result=ERRATA),

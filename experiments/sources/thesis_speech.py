@@ -61,6 +61,16 @@ CHAPTER5 = Part(
             "{espeak|fully_spectral|real|test/label_error_rate}",
         ),
         Row(
+            "Section 5.2.1",
+            "beam search for CTC, language models",
+            "CTCBeamSearchDecoder, CharacterNGram",
+            "ctc-decoding",
+            f"[beam search]({SPEECH}#results-beam-search). Label error rate on dates, greedy: "
+            "{ctc-decoding|dates|greedy/test/label_error_rate}; 16 beams: "
+            "{ctc-decoding|dates|beam/test/label_error_rate}; with a 5-gram: "
+            "{ctc-decoding|dates|language_model/test/label_error_rate} (one seed)",
+        ),
+        Row(
             "Sections 1.2, 2.6",
             "the phase of the spectrum is important",
             "examples/speech/run_audio_classification.py",

@@ -14,7 +14,7 @@ from benchmarks.reporting import markdown_table
 from experiments.grids.speech import SPEAKERS
 from experiments.tables.runs import MISSING, SIZE, each, find_runs, mean_std, read_runs, run_table, score, seeds
 
-__all__ = ["TABLES", "leave_out_table", "official_table", "phase_table", "transcription_table"]
+__all__ = ["TABLES", "decoding_table", "leave_out_table", "official_table", "phase_table", "transcription_table"]
 
 NETWORKS = {  # name of a run -> network and features
     "fully_spectral": ("Fully Spectral", "complex bins"),
@@ -35,6 +35,14 @@ TRANSCRIBERS = {  # name of a run -> network and form
     "fully_spectral-decoder": ("Fully Spectral", "decoder"),
     "real-decoder": ("real, log-mel", "decoder"),
 }
+DECODED = {"random": "random digits", "dates": "dates DDMMYY", "espeak": "synthetic speech, IPA"}
+DECODERS = {  # name of a decoding -> words
+    "greedy": "greedy",
+    "beam": "16 beams",
+    "length_bonus": "16 beams, length bonus",
+    "language_model": "16 beams, length bonus, 5-gram",
+}
+DECODING_FIGURES = ("validation/label_error_rate", "test/label_error_rate", "test/sequence_accuracy")
 OFFICIAL = {
     "seeds": seeds,
     "validation": score("validation/accuracy"),
@@ -86,6 +94,19 @@ def transcription_table(results: Path, data: str) -> str:
     return run_table(["network", "method"], TRANSCRIPTION, TRANSCRIBERS, found)
 
 
+def decoding_table(results: Path) -> str:
+    """Tabulate the label error rates of one CTC model for each way of decoding, in %."""
+    rows = []
+    for data, runs in find_runs(results / "ctc-decoding.jsonl", DECODED).items():
+        for name, words in DECODERS.items():
+            columns = [score(f"{name}/{each}") for each in DECODING_FIGURES]
+            chosen = runs[0][name]
+            values = [f"{chosen[key]:g}" if key in chosen else "" for key in ("weight", "length_bonus")]
+            rows.append([DECODED[data], words, seeds(runs), *values, *(column(runs) for column in columns)])
+    labels = ["strings", "decoding", "seeds", "weight", "bonus"]
+    return markdown_table([*labels, "validation", "test", "sequence accuracy"], rows)
+
+
 def _by_speaker(results: Path, name: str) -> dict[str, float]:
     """Return mean test accuracy over seeds, for each held-out speaker."""
     runs = {speaker: read_runs(results / "fsdd-leave-out.jsonl", f"{speaker}/{name}") for speaker in SPEAKERS}
@@ -103,6 +124,7 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
         "fsdd": official_table,
         "fsdd-leave-out": leave_out_table,
         "fsdd-phase": phase_table,
+        "ctc-decoding": decoding_table,
         "digit-strings": partial(transcription_table, data="digit-strings"),
     },
 }

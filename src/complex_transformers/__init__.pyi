@@ -24,6 +24,13 @@ from .data.audio import (
     check_clips as check_clips,
     read_audio as read_audio,
 )
+from .data.character_lm import (
+    CausalCharacterModel as CausalCharacterModel,
+    CharacterNGram as CharacterNGram,
+)
+from .data.ctc_decoding import (
+    CTCBeamSearchDecoder as CTCBeamSearchDecoder,
+)
 from .data.dependency import (
     DependencyCollator as DependencyCollator,
     adjacency_from_heads as adjacency_from_heads,

@@ -96,8 +96,11 @@ def test_tones_are_learned_by_ctc_and_served(
     broken.unlink()
     assert transcribe("--model", tmp_path / "out", folder / "0.wav") == 0
     assert capsys.readouterr().out.strip().endswith(f"0.wav\t{texts['0.wav']}")
-    with pytest.raises(SystemExit, match="--num_beams must be left out with a CTC model, got"):
-        transcribe("--model", tmp_path / "out", folder, "--num_beams", "2")
+    lines = [row["text"] for row in read_table(tmp_path / "data" / "train.csv")]
+    (tmp_path / "train.txt").write_text("\n".join(lines), encoding="utf-8")
+    beams = ["--num_beams", "4", "--language_model", tmp_path / "train.txt", "--language_model_weight", "0.1"]
+    assert transcribe("--model", tmp_path / "out", folder, "--output_file", output, *beams) == 0
+    assert sum(records(output)[f"{i}.wav"] == row["text"] for i, row in enumerate(expected)) >= 10
 
 
 @pytest.mark.full

@@ -304,6 +304,14 @@ def speech() -> Iterator[str]:
     assert error("fully_spectral") < error("real") / 3
     yield "Fully Spectral makes less than a third of the twin's errors"
     yield f"still classifies {mean('fsdd', 'fully_spectral-phase', 'test/accuracy', 100):.0f} % correctly"
+    greedy, beam, fused = (
+        [mean("ctc-decoding", row, f"{name}/test/label_error_rate") for row in ("random", "dates")]
+        for name in ("greedy", "beam", "language_model")
+    )
+    assert all(0.19 < 1 - b / g < 0.21 for b, g in zip(beam, greedy, strict=True))
+    assert fused[0] > beam[0]
+    yield "Beam search reduces the label error rate of greedy decoding by a fifth"
+    yield f"with a 5-gram the reduction is {100 * (1 - fused[1] / greedy[1]):.0f} % on dates"
     losses = [loss for row in ("fully_spectral", "real") for loss in values("digit-strings", row, "train_loss")]
     yield f"({min(losses):.2f} to {max(losses):.2f} with dropout)"
 

@@ -71,6 +71,7 @@ def test_means_over_speakers(tmp_path: Path) -> None:
         ("fsdd", {*speech.NETWORKS, *(name + bins for name in speech.WINDOWS for bins in speech.PHASE)}),
         ("digit-strings", {*speech.TRANSCRIBERS}),
         ("espeak", {*speech.TRANSCRIBERS}),
+        ("ctc-decoding", {*speech.DECODED}),
         ("synconmt", {*text.SYNCONMT}),
         ("trec", {name + suffix for name in text.TREC for _, suffix in text.FIELDS}),
     ],

@@ -23,9 +23,11 @@ from typing import Any
 import numpy as np
 import torch
 from tqdm.auto import tqdm
-from transformers import AutoConfig, pipeline
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, pipeline
 
 from ...data.audio import read_audio
+from ...data.character_lm import CausalCharacterModel, CharacterLanguageModel, CharacterNGram
+from ...data.ctc_decoding import CTCBeamSearchDecoder
 from ..run import limit_progress_bars
 
 ENDINGS = (
@@ -46,7 +48,13 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--chunk_length_s", type=float, default=30.0, help="for CTC models; 0: no chunks")
     parser.add_argument("--stride_length_s", type=float, help="overlap on either side; default a sixth of a chunk")
     parser.add_argument("--batch_size", type=int, default=8, help="chunks per batch")
-    parser.add_argument("--num_beams", type=int, help="beams of models with a decoder; default 1")
+    parser.add_argument("--num_beams", type=int, help="beams of the search; default: greedy, 16 with --language_model")
+    parser.add_argument(
+        "--language_model",
+        help="for CTC: a file of transcripts, for 5-grams of characters, or a causal model with a character tokenizer",
+    )
+    parser.add_argument("--language_model_weight", type=float, default=0.5, help="weight of its log-probabilities")
+    parser.add_argument("--length_bonus", type=float, default=0.0, help="for CTC: added to the score per character")
     parser.add_argument("--mix_channels", action="store_true", help="average the channels of stereo audio")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args(arguments)
@@ -88,15 +96,33 @@ def files_below(folder: Path, failures: dict[Path, str]) -> Iterator[Path]:
         yield from (Path(parent) / name for name in names)
 
 
+def character_model(name: str) -> CharacterLanguageModel:
+    """Return the 5-gram model of a text file with one transcript per line, or a saved causal model."""
+    if Path(name).is_file():
+        return CharacterNGram(Path(name).read_text(encoding="utf-8").splitlines())
+    return CausalCharacterModel(AutoModelForCausalLM.from_pretrained(name), AutoTokenizer.from_pretrained(name))
+
+
+def beam_search(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the ``decoder`` of a CTC pipeline; none for greedy decoding."""
+    if args.num_beams is None and args.language_model is None:
+        return {}
+    language_model = None if args.language_model is None else character_model(args.language_model)
+    tokenizer = AutoTokenizer.from_pretrained(args.model)
+    options = (args.num_beams or 16, language_model, args.language_model_weight, args.length_bonus)
+    return {"decoder": CTCBeamSearchDecoder(tokenizer, *options)}
+
+
 class Transcriber:
     """The pipeline for the model, from waveform to text."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         config = AutoConfig.from_pretrained(args.model)
         task = "complex-speech2text" if config.is_encoder_decoder else "automatic-speech-recognition"
-        if not config.is_encoder_decoder and args.num_beams is not None:
-            raise SystemExit(f"--num_beams must be left out with a CTC model, got {args.num_beams}.")
-        self.pipeline = pipeline(task, model=args.model, device=args.device)
+        if config.is_encoder_decoder and args.language_model is not None:
+            raise SystemExit(f"--language_model must be left out with a decoder, got {args.language_model}.")
+        decoder = {} if config.is_encoder_decoder else beam_search(args)
+        self.pipeline = pipeline(task, model=args.model, device=args.device, **decoder)
         self.extractor, self.ratio = self.pipeline.feature_extractor, config.inputs_to_logits_ratio
         self.rate = self.extractor.sampling_rate
         self.options: dict[str, Any] = {} if args.num_beams is None else {"num_beams": args.num_beams}
