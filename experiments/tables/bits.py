@@ -62,7 +62,7 @@ def _with_machine(header: list[str], rows: list[list[str]], lines: list[dict[str
 def _rate(best: float, tried: list[float]) -> str:
     """Return the chosen learning rate and the number of those tried; the best may lie beyond the edge."""
     edge = " (largest)" if best == max(tried) else " (smallest)" if best == min(tried) else ""
-    return f"{float(f'{best:.2g}'):g}".replace("e-0", "e-") + f" of {len(tried)}{edge}"
+    return f"{best:.1e} of {len(tried)}{edge}".replace(".0e", "e").replace("e-0", "e-")
 
 
 RULE_NAMES = {

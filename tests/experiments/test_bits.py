@@ -149,7 +149,7 @@ def test_training_starts_from_calibrated_weights(row: str) -> None:
 
 @pytest.mark.full
 def test_training_with_rounded_weights(on_a_small_model: None, tmp_path: Path) -> None:
-    for row in ("units-1", "ternary", "lsq", "seq-calibrated-distilled", "units-2-calibrated-distilled"):
+    for row in ("ternary", "lsq", "units-1-calibrated-distilled"):
         found = bits.measure_trained(TRAINED[row], 0)
         assert found["perplexity"] != found["before"]
         assert found["rate"] in bits.RATES
@@ -157,11 +157,9 @@ def test_training_with_rounded_weights(on_a_small_model: None, tmp_path: Path) -
         with (tmp_path / "lift-training.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
     table = training_table(tmp_path)
-    assert "| lifted, 1 stage, per-row scales |" in table
     assert "| original, ternary, per-row scales |" in table
     assert "| original, 2 bits (LSQ), learned per-row scales |" in table
-    assert "| original, 2 bits (SEQ), learned per-row scales, calibrated first, distilled |" in table
-    assert "| lifted, 2 stages, per-row scales, calibrated first, distilled |" in table
+    assert "| lifted, 1 stage, per-row scales, calibrated first, distilled |" in table
     assert bits_table(tmp_path) == "not measured yet"
 
 
