@@ -60,11 +60,11 @@ TRAINED_RULES = {
     **{f"units-{stages}": Trained(SMOLLM2, "units", stages) for stages in (1, 2)},
     **{rule: Trained(SMOLLM2, rule) for rule in (*RULES, *LEARNED)},
 }
-# From calibrated weights: only rules that can start there.
+# From calibrated weights. LSQ cannot start there: the outermost levels lie on its clipping border.
 CALIBRATED = {
     f"{name}-calibrated": replace(trained, calibrated=True)
     for name, trained in TRAINED_RULES.items()
-    if trained.rule == "units" or trained.rule in LEARNED
+    if trained.rule == "units" or (trained.rule in LEARNED and LEARNED[trained.rule].stretched)
 }
 TRAINED = {
     f"{name}{'-distilled' if distilled else ''}": replace(trained, distilled=distilled)

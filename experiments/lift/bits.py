@@ -63,7 +63,7 @@ class Trained:
     """A checkpoint and the rule of its quantization-aware training.
 
     ``rule`` is ``units``, a rule for real weights, or one with learned scales. Training starts from the float weights,
-    or from ``calibrated`` ones (``units`` and learned scales). With ``distilled``, the loss is the KL divergence from
+    or from ``calibrated`` ones (``units`` and stretched grids). With ``distilled``, the loss is the KL divergence from
     the logits of the float model, otherwise the cross-entropy of the tokens.
     """
 

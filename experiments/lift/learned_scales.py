@@ -7,7 +7,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
@@ -38,6 +40,10 @@ class Learned:
         """The scale s as a multiple of the learned parameter."""
         return 2 / (self.grid.high - self.grid.low + 1) if self.stretched else 1.0
 
+    def scale(self, parameter: Tensor) -> Tensor:
+        """Return s as stored in float16, at least its smallest normal value."""
+        return (self.step * parameter).clamp(min=2.0**-14).half().to(parameter.dtype)
+
     def first(self, weight: Tensor) -> Tensor:
         """Return the first parameters ``[out, 1]``: max|w| (ParetoQ), or 2 mean|w| / sqrt(Q_p) (LSQ, Section 2.1)."""
         if self.stretched:
@@ -51,6 +57,28 @@ LEARNED = {
     "seq": Learned(Grid(-1.5, 1.5), stretched=True),
     "ternary_learned": Learned(Grid(-1.0, 1.0), stretched=True),
 }
+
+
+class LearnedRounding(torch.autograd.Function):
+    """q = s round(clip(w / s)) with s = step * parameter, and the gradients of LSQ; keeps no copy of the weight."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, parameter: Tensor, learned: Learned) -> Tensor:
+        ctx.save_for_backward(weight, parameter)
+        ctx.learned = learned
+        scale = learned.scale(parameter)
+        return scale * learned.grid.levels(weight, scale, torch.zeros_like(scale))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        (weight, parameter), learned = ctx.saved_tensors, ctx.learned
+        grid, scale = learned.grid, learned.scale(parameter)
+        levels = grid.levels(weight, scale, torch.zeros_like(scale))
+        steps = weight / scale
+        inside = (steps > grid.low - learned.margin) & (steps < grid.high + learned.margin)
+        along = (gradient * (levels - steps * inside)).sum(-1, keepdim=True)
+        size = math.sqrt(weight.shape[1] * math.floor(grid.high))
+        return gradient * inside, along * learned.step / size, None
 
 
 class LearnedScale(nn.Module):
@@ -69,17 +97,7 @@ class LearnedScale(nn.Module):
         self.scale = nn.Parameter(first.detach().clone())
 
     def forward(self, weight: Tensor) -> Tensor:
-        grid = self.learned.grid
-        scale = self.learned.step * self._scaled_gradient(weight.shape[1])
-        scale = scale + (scale.clamp(min=2.0**-14).half().to(scale.dtype) - scale).detach()
-        inside = (weight / scale).clamp(grid.low - self.learned.margin, grid.high + self.learned.margin)
-        levels = (inside.detach() - grid.low).round().clamp(0.0, grid.high - grid.low) + grid.low
-        return scale * (inside + (levels - inside).detach())
-
-    def _scaled_gradient(self, count: int) -> Tensor:
-        """Return the parameter with its gradient multiplied by 1 / sqrt(n Q_p)."""
-        part = self.scale / math.sqrt(count * math.floor(self.learned.grid.high))
-        return part + (self.scale - part).detach()
+        return LearnedRounding.apply(weight, self.scale, self.learned)
 
 
 def round_with_learned_scales(model: nn.Module, learned: Learned, scales: Sequence[Tensor] | None = None) -> None:

@@ -128,7 +128,9 @@ def test_distillation_is_the_divergence_from_the_float_model(tmp_path: Path) -> 
     assert trainer.compute_loss(teacher, inputs).abs() < 1e-6
 
 
-@pytest.mark.parametrize("row", ["seq-calibrated", "lsq-calibrated", "units-1-calibrated", "units-2-calibrated"])
+@pytest.mark.parametrize(
+    "row", ["seq-calibrated", "ternary_learned-calibrated", "units-1-calibrated", "units-2-calibrated"]
+)
 def test_training_starts_from_calibrated_weights(row: str) -> None:
     texts = list(torch.randint(3, 40, (16, 1, 16), generator=torch.Generator().manual_seed(1)))
     trained = TRAINED[row]
