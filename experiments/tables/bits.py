@@ -17,7 +17,11 @@ from experiments.tables.runs import MISSING
 __all__ = ["TABLES", "bits_table", "training_table"]
 
 
-GUIDE = ("float", "hqq-4-bit", "calibrated-row-3", "hqq-2-bit", "calibrated-row-2", "residual_binary", "ternary")
+GUIDE = (
+    *("float", "hqq-4-bit", "calibrated-row-3", "hqq-2-bit", "calibrated-row-2", "residual_binary", "ternary"),
+    *("gptq-4-bit-row", "gptq-3-bit-row", "gptq-2-bit-row", "gptq-2-bit-group-64", "gptq-balanced-2-bit"),
+    *("gptq-ternary", "gptq-published-2-bit-row"),
+)
 
 
 def bits_table(results: Path, chosen: Collection[str] | None = None) -> str:
