@@ -60,7 +60,8 @@ def training_table(results: Path) -> str:
 
 
 def _with_machine(header: list[str], rows: list[list[str]], lines: list[dict[str, Any]]) -> str:
-    return f"{markdown_table(header, rows)}\n\n{machine_line(lines[-1]['machine'])}" if lines else MISSING
+    machines = "\n".join(dict.fromkeys(machine_line(line["machine"]) for line in lines))
+    return f"{markdown_table(header, rows)}\n\n{machines}" if lines else MISSING
 
 
 def _rate(best: float, tried: list[float]) -> str:
