@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import math
 import os
@@ -23,6 +24,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig, PreTra
 
 from complex_transformers import ComplexQuantizationConfig, lift, quantize
 from complex_transformers.nn import PackedLinear
+from experiments.lift.gptq import Grid, bits_of_grid, round_to_grid
+from experiments.lift.learned_scales import LEARNED, round_with_learned_scales
 from experiments.lift.packages import Packaged, fetch
 from experiments.lift.real_rules import RULES, bits_of_rule, layers_to_round, round_by_hqq, round_straight_through
 
@@ -33,7 +36,7 @@ __all__ = ["Rounded", "Trained", "measure", "measure_trained", "settings", "trai
 TEST_TOKENS, CALIBRATION_TOKENS, VALIDATION_TOKENS, LENGTH = 16384, 8192, 4096, 1024
 CHARACTERS = 8  # tolerance of the mean loss per token
 # Training steps (one sequence each), and steps of the short runs that choose the learning rate.
-STEPS, TRIAL_STEPS, RATES, TRAINING_LENGTH = 240, 40, (1e-4, 4e-4), 512
+STEPS, TRIAL_STEPS, RATES, TRAINING_LENGTH = 240, 40, (2e-4, 4e-4, 8e-4, 1.6e-3), 512
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class Rounded:
     """A checkpoint and its quantization rule.
 
     ``rule`` is ``float``, ``lifted`` (lifted, in float), ``units`` (sums of ``stages`` roundings to 1, i, -1, -i),
-    ``hqq`` for HQQ with ``hqq_bits`` and a group size, or a rule for real weights.
+    ``hqq`` for HQQ with ``hqq_bits`` and a group size, ``grid`` for real weights on a uniform grid, or a rule of
+    ``RULES`` for real weights. ``calibrated`` weights (``units`` and ``grid``) are rounded by GPTQ's error feedback.
     """
 
     checkpoint: Packaged
@@ -51,28 +55,43 @@ class Rounded:
     calibrated: bool = False
     hqq_bits: int | None = None
     hqq_group: int = 64
+    grid: Grid | None = None
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A checkpoint and the rule of its quantization-aware training: ``units``, or a rule for real weights."""
+    """A checkpoint and the rule of its quantization-aware training.
+
+    ``rule`` is ``units``, a rule for real weights, or one with learned scales. Training starts from the float weights,
+    or from ``calibrated`` ones (``units`` and stretched grids). With ``distilled``, the loss is the KL divergence from
+    the logits of the float model, otherwise the cross-entropy of the tokens.
+    """
 
     checkpoint: Packaged
     rule: str
     stages: int | None = None
+    calibrated: bool = False
+    distilled: bool = False
 
 
 def settings(rounded: Rounded) -> dict[str, Any]:
     """Return the settings that a result depends on."""
+    options = asdict(rounded)
+    if rounded.grid is None:
+        del options["grid"]
     sizes = {"test_tokens": TEST_TOKENS, "length": LENGTH}
-    return asdict(rounded) | sizes | ({"calibration_tokens": CALIBRATION_TOKENS} if rounded.calibrated else {})
+    return options | sizes | _calibration_settings(rounded)
 
 
 def training_settings(trained: Trained) -> dict[str, Any]:
     """Return the settings that a result depends on."""
     training = {"steps": STEPS, "trial_steps": TRIAL_STEPS, "rates": list(RATES), "training_length": TRAINING_LENGTH}
     sizes = {"test_tokens": TEST_TOKENS, "validation_tokens": VALIDATION_TOKENS, "length": LENGTH}
-    return asdict(trained) | training | sizes
+    return asdict(trained) | training | sizes | _calibration_settings(trained)
+
+
+def _calibration_settings(options: Rounded | Trained) -> dict[str, Any]:
+    return {"calibration_tokens": CALIBRATION_TOKENS} if options.calibrated else {}
 
 
 def wikitext(tokenizer: Any, part: str, count: int, length: int = LENGTH) -> Tensor:
@@ -99,22 +118,8 @@ def measure(rounded: Rounded, seed: int) -> dict[str, Any]:
     model, tokenizer = load(rounded.checkpoint)
     weights = sum(layer.weight.numel() for layer in layers_to_round(model))
     others = model.num_parameters() - weights
-    began, bits = time.process_time(), 32.0
-    if rounded.rule == "hqq":
-        assert rounded.hqq_bits is not None
-        bits = round_by_hqq(model, rounded.hqq_bits, rounded.hqq_group)
-    elif rounded.rule in RULES:
-        round_straight_through(model, rounded.rule)
-        bits = bits_of_rule(model, rounded.rule)
-    elif rounded.rule == "lifted":
-        model = lift(model)
-    elif rounded.rule == "units":
-        assert rounded.stages is not None
-        texts = list(wikitext(tokenizer, "train", CALIBRATION_TOKENS).split(1)) if rounded.calibrated else None
-        config = ComplexQuantizationConfig(rounded.stages, rounded.granularity, calibration=texts)
-        model = quantize(lift(model), config)
-        bits = bits_of_units(model)
-        model.dequantize()  # the same function, without unpacking in every forward call
+    began = time.process_time()
+    model, bits = quantized(model, rounded, calibration(tokenizer, rounded))
     seconds = time.process_time() - began
     found = {
         "perplexity": perplexity(model, wikitext(tokenizer, "test", TEST_TOKENS)),
@@ -125,25 +130,94 @@ def measure(rounded: Rounded, seed: int) -> dict[str, Any]:
     return {**found, "seconds": seconds, "machine": machine_facts("gguf", "hqq")}
 
 
+def calibration(tokenizer: Any, options: Rounded | Trained) -> list[Tensor] | None:
+    """Return the calibration sequences, ``[1, length]`` each; None without calibration."""
+    return list(wikitext(tokenizer, "train", CALIBRATION_TOKENS).split(1)) if options.calibrated else None
+
+
+def quantized(model: PreTrainedModel, rounded: Rounded, texts: list[Tensor] | None) -> tuple[PreTrainedModel, float]:
+    """Return the model with quantized weights, computed in float, and its bits per weight."""
+    if rounded.rule == "hqq":
+        assert rounded.hqq_bits is not None
+        return model, round_by_hqq(model, rounded.hqq_bits, rounded.hqq_group)
+    if rounded.rule == "grid":
+        assert rounded.grid is not None
+        round_to_grid(model, rounded.grid, texts)
+        return model, bits_of_grid(model, rounded.grid)
+    if rounded.rule in RULES:
+        round_straight_through(model, rounded.rule)
+        return model, bits_of_rule(model, rounded.rule)
+    if rounded.rule == "units":
+        assert rounded.stages is not None
+        config = ComplexQuantizationConfig(rounded.stages, rounded.granularity, calibration=texts)
+        model = quantize(lift(model), config)
+        bits = bits_of_units(model)
+        model.dequantize()  # the same function, without unpacking in every forward call
+        return model, bits
+    return lift(model) if rounded.rule == "lifted" else model, 32.0
+
+
 def measure_trained(trained: Trained, seed: int) -> dict[str, Any]:
     """Train with quantized weights and the best learning rate of short runs; measure perplexities and times."""
     torch.set_num_threads(1)
-    trials = {rate: train(trained, seed, rate, TRIAL_STEPS, "valid", VALIDATION_TOKENS) for rate in RATES}
+    began = time.process_time()
+    teacher, tokenizer = load(trained.checkpoint)
+    start = trainable(copy.deepcopy(teacher), trained, calibration(tokenizer, trained))
+    preparation = time.process_time() - began
+    common = start, teacher if trained.distilled else None, tokenizer, trained, seed
+    trials = {rate: train(*common, rate, TRIAL_STEPS, "valid", VALIDATION_TOKENS) for rate in RATES}
     rate = min(trials, key=lambda rate: trials[rate]["perplexity"])
-    found = train(trained, seed, rate, STEPS, "test", TEST_TOKENS)
+    found = train(*common, rate, STEPS, "test", TEST_TOKENS)
     print(found, flush=True)
     tried = {str(rate): trial["perplexity"] for rate, trial in trials.items()}
-    return {**found, "rate": rate, "validation": tried, "machine": machine_facts("gguf")}
+    facts = {"rate": rate, "validation": tried, "preparation": preparation, "machine": machine_facts("gguf")}
+    return {**found, **facts}
 
 
-def train(trained: Trained, seed: int, rate: float, steps: int, part: str, tokens: int) -> dict[str, Any]:
-    """Train for some steps; return the perplexity of a split before and after."""
-    model, tokenizer = load(trained.checkpoint)
+def trainable(model: PreTrainedModel, trained: Trained, texts: list[Tensor] | None) -> PreTrainedModel:
+    """Return a model that computes with quantized weights and trains float ones, initially calibrated if asked."""
     if trained.rule == "units":
         assert trained.stages is not None
-        model = quantize(lift(model), ComplexQuantizationConfig(trained.stages, training=True))
-    else:
-        round_straight_through(model, trained.rule)
+        model = lift(model)
+        if texts is not None:
+            quantize(model, ComplexQuantizationConfig(trained.stages, calibration=texts)).dequantize()
+        return quantize(model, ComplexQuantizationConfig(trained.stages, training=True))
+    if trained.rule in LEARNED:
+        learned = LEARNED[trained.rule]
+        made = None if texts is None else round_to_grid(model, learned.grid, texts)
+        round_with_learned_scales(model, learned, None if made is None else [rounding.scale for rounding in made])
+        return model
+    round_straight_through(model, trained.rule)
+    return model
+
+
+class Distillation(Trainer):
+    """Minimise the mean KL divergence from the logits of ``teacher`` per token, instead of the cross-entropy."""
+
+    teacher: PreTrainedModel | None = None
+
+    def compute_loss(self, model: nn.Module, inputs: dict[str, Any], *arguments: Any, **options: Any) -> Any:
+        if self.teacher is None:
+            return super().compute_loss(model, inputs, *arguments, **options)
+        with torch.no_grad():
+            wanted = self.teacher(inputs["input_ids"], use_cache=False).logits.float().log_softmax(-1)
+        found = model(inputs["input_ids"], use_cache=False).logits.float().log_softmax(-1)
+        return nn.functional.kl_div(found.flatten(0, 1), wanted.flatten(0, 1), log_target=True, reduction="batchmean")
+
+
+def train(
+    start: PreTrainedModel,
+    teacher: PreTrainedModel | None,
+    tokenizer: Any,
+    trained: Trained,
+    seed: int,
+    rate: float,
+    steps: int,
+    part: str,
+    tokens: int,
+) -> dict[str, Any]:
+    """Train a copy of ``start`` for some steps; return the perplexity of a split before and after."""
+    model = copy.deepcopy(start)
     scored = wikitext(tokenizer, part, tokens)
     before = perplexity(model, scored)
     texts = wikitext(tokenizer, "train", steps * TRAINING_LENGTH, TRAINING_LENGTH)
@@ -164,20 +238,28 @@ def train(trained: Trained, seed: int, rate: float, steps: int, part: str, token
             disable_tqdm=True,
             seed=seed,
         )
-        trainer = Trainer(model, arguments, train_dataset=[{"input_ids": text, "labels": text} for text in texts])
+        data = [{"input_ids": text, "labels": text} for text in texts]
+        trainer = Distillation(model, arguments, train_dataset=data)
+        trainer.teacher = teacher
         began = time.process_time()
         trainer.train()
     seconds = time.process_time() - began
     if trained.rule == "units":
         quantize(model)
-    bits = bits_of_units(model) if trained.rule == "units" else bits_of_rule(model, trained.rule)
     return {
         "before": before,
         "perplexity": perplexity(model, scored),
-        "bits": bits,
+        "bits": bits_of_trained(model, trained.rule),
         "seconds": seconds,
         "curve": [round(line["loss"], 3) for line in trainer.state.log_history if "loss" in line],
     }
+
+
+def bits_of_trained(model: nn.Module, rule: str) -> float:
+    """Return the bits per weight of a trained model, with scales."""
+    if rule == "units":
+        return bits_of_units(model)
+    return bits_of_grid(model, LEARNED[rule].grid) if rule in LEARNED else bits_of_rule(model, rule)
 
 
 @torch.no_grad()

@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 import torch
-from experiments.grids.bits import REAL, TRAINED, UNITS
+from benchmarks.reporting import machine_facts
+from experiments.grids.bits import REAL, TRAINED, UNIFORM, UNITS
 from experiments.lift import bits
+from experiments.lift.gptq import Grid, bits_of_grid
+from experiments.lift.learned_scales import LEARNED
 from experiments.lift.real_rules import binary, bits_of_rule, residual_binary, round_straight_through, ternary
 from experiments.tables.bits import bits_table, training_table
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, TrainingArguments
 
 SIZES = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
 
@@ -51,6 +54,9 @@ def test_scales_count_as_bits() -> None:
     assert 16 / 64 < scale < 16 / 32  # of rows of 32 and of 64 weights
     assert rows["residual_binary"] == pytest.approx(2 + 2 * scale)
     assert rows["ternary"] == pytest.approx(2 + scale)
+    assert bits_of_grid(model, Grid(-1.5, 1.5)) == pytest.approx(2 + scale)
+    assert bits_of_grid(model, Grid(0.0, 7.0, shifted=True)) == pytest.approx(3 + 2 * scale)
+    assert bits_of_grid(model, Grid(-1.0, 1.0, group_size=16)) == 2 + 16 / 16
 
 
 def test_gradients_pass_as_if_nothing_was_rounded() -> None:
@@ -68,22 +74,84 @@ def test_gradients_pass_as_if_nothing_was_rounded() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("row", ["float", "lifted", "binary", "residual_binary", "nearest-row-2", "calibrated-row-1"])
+@pytest.mark.parametrize(
+    "row",
+    [
+        "float",
+        "lifted",
+        "binary",
+        "residual_binary",
+        "nearest-row-2",
+        "calibrated-row-1",
+        "gptq-ternary",
+        "gptq-3-bit-row",
+    ],
+)
 def test_a_rounded_model_is_scored(on_a_small_model: None, row: str) -> None:
-    found = bits.measure((REAL | UNITS)[row], 0)
+    found = bits.measure((REAL | UNITS | UNIFORM)[row], 0)
     weights = sum(layer.weight.numel() for layer in bits.layers_to_round(small_llama()))
     others = small_llama().num_parameters() - weights
     few = {"binary": 1.0, "residual_binary": 2.0, "nearest-row-2": 2.0, "calibrated-row-1": 1.0}
-    least = ({"float": 32.0, "lifted": 32.0} | few)[row]
+    least = ({"float": 32.0, "lifted": 32.0, "gptq-ternary": 2.0, "gptq-3-bit-row": 3.0} | few)[row]
     assert least <= found["bits"] <= least + 3.0  # scales of short rows
     assert found["megabytes"] == pytest.approx((4 * others + found["bits"] * weights / 8) / 1e6)
     exact = bits.measure(REAL["float"], 0)["perplexity"]
     assert (found["perplexity"] == pytest.approx(exact, rel=1e-5)) == (least == 32.0)
 
 
+def test_more_bits_and_calibration_are_closer_to_the_float_model() -> None:
+    texts = list(torch.randint(3, 40, (16, 1, 16), generator=torch.Generator().manual_seed(1)))
+    exact = small_llama()(texts[0]).logits
+    errors = {}
+    for row in ("uniform-2-bit-row", "gptq-2-bit-row", "gptq-4-bit-row"):
+        model, _ = bits.quantized(small_llama(), UNIFORM[row], texts if UNIFORM[row].calibrated else None)
+        errors[row] = (model(texts[0]).logits - exact).square().mean().item()
+    assert errors["gptq-4-bit-row"] < 0.2 * errors["gptq-2-bit-row"]
+    assert errors["gptq-2-bit-row"] < 0.8 * errors["uniform-2-bit-row"]
+
+
+def test_distillation_is_the_divergence_from_the_float_model(tmp_path: Path) -> None:
+    ids = torch.randint(3, 40, (2, 16))
+    student, teacher = small_llama(), small_llama()
+    torch.nn.init.normal_(student.model.norm.weight)
+    trainer = bits.Distillation(student, TrainingArguments(str(tmp_path), report_to="none", use_cpu=True))
+    inputs = {"input_ids": ids, "labels": ids}
+    torch.testing.assert_close(trainer.compute_loss(student, inputs), student(ids, labels=ids).loss)
+    trainer.teacher = teacher
+    loss = trainer.compute_loss(student, inputs)
+    wanted, found = teacher(ids).logits.double().softmax(-1), student(ids).logits.double().softmax(-1)
+    expected = (wanted * (wanted / found).log()).sum(-1).mean()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    loss.backward()
+    assert student.model.norm.weight.grad is not None
+    assert all(parameter.grad is None for parameter in teacher.parameters())
+    assert trainer.compute_loss(teacher, inputs).abs() < 1e-6
+
+
+@pytest.mark.parametrize(
+    "row", ["seq-calibrated", "ternary_learned-calibrated", "units-1-calibrated", "units-2-calibrated"]
+)
+def test_training_starts_from_calibrated_weights(row: str) -> None:
+    texts = list(torch.randint(3, 40, (16, 1, 16), generator=torch.Generator().manual_seed(1)))
+    trained = TRAINED[row]
+    made = bits.trainable(small_llama(), trained, texts)
+    if trained.rule == "units":
+        options = bits.Rounded(trained.checkpoint, "units", trained.stages, calibrated=True)
+    else:
+        options = bits.Rounded(trained.checkpoint, "grid", calibrated=True, grid=LEARNED[trained.rule].grid)
+    exact, _ = bits.quantized(small_llama(), options, texts)
+    with torch.no_grad():
+        error = (made(texts[0]).logits - exact(texts[0]).logits).square().mean().sqrt()
+        plain = bits.trainable(small_llama(), TRAINED[row.removesuffix("-calibrated")], None)
+        other = (plain(texts[0]).logits - exact(texts[0]).logits).square().mean().sqrt()
+    # Two stages are not always found again from their sum.
+    assert error < (0.5 * other if row == "units-2-calibrated" else 1e-5)
+    assert other > 1e-3
+
+
 @pytest.mark.full
 def test_training_with_rounded_weights(on_a_small_model: None, tmp_path: Path) -> None:
-    for row in ("units-1", "ternary"):
+    for row in ("ternary", "lsq", "units-1-calibrated-distilled"):
         found = bits.measure_trained(TRAINED[row], 0)
         assert found["perplexity"] != found["before"]
         assert found["rate"] in bits.RATES
@@ -91,6 +159,18 @@ def test_training_with_rounded_weights(on_a_small_model: None, tmp_path: Path) -
         with (tmp_path / "lift-training.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
     table = training_table(tmp_path)
-    assert "lifted, 1 stage, per-row scales" in table
-    assert "original, ternary, per-row scales" in table
+    assert "| original, ternary, per-row scales |" in table
+    assert "| original, 2 bits (LSQ), learned per-row scales |" in table
+    assert "| lifted, 1 stage, per-row scales, calibrated first, distilled |" in table
     assert bits_table(tmp_path) == "not measured yet"
+
+
+def test_the_edge_of_the_learning_rates_is_marked(tmp_path: Path) -> None:
+    common = {"bits": 2.0, "before": 9.0, "perplexity": 8.0, "seconds": 60.0, "seed": 0, "machine": machine_facts()}
+    for row, rate in (("binary", 4e-4), ("ternary", 1.6e-3)):
+        line = {"row": row, "settings": bits.training_settings(TRAINED[row]), "rate": rate, **common}
+        with (tmp_path / "lift-training.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+    table = training_table(tmp_path)
+    assert "| 8.0 | 4e-4 of 4 |" in table
+    assert "| 8.0 | 1.6e-3 of 4 (largest) |" in table

@@ -329,9 +329,20 @@ def language_modeling() -> Iterator[str]:
     yield f"the complex one has {100 * (1 - rows[0]['parameters'] / rows[1]['parameters']):.0f} % fewer parameters"
 
 
+def quantization() -> Iterator[str]:
+    def after(row: str) -> float:
+        return mean("lift-bits", row, "perplexity")
+
+    assert after("calibrated-row-2") < after("gptq-2-bit-row")
+    two = f"{after('calibrated-row-2'):,.0f} against {after('gptq-2-bit-row'):,.0f}"
+    yield f"(perplexity {two} for SmolLM2-135M, float {after('float'):.1f})"
+    yield f"about on par ({after('calibrated-row-3'):.1f} against {after('gptq-3-bit-row'):.1f})"
+
+
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "docs/thesis.md": thesis,
     "docs/choose.md": choose,
+    "docs/quantization.md": quantization,
     "docs/errata.md": errata,
     "docs/paper.md": paper,
     "docs/semantics.md": semantics,

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -22,6 +22,8 @@ FITS = 2  # fits of the scales after the nearest-unit scales
 BLOCK = 64  # columns whose targets are updated by one product
 # Codes and scales of W, or of U and V.
 Weights = list[tuple[Tensor, Tensor]]
+# Rounds a column [out], given its place in the order; returns its codes and its value.
+RoundColumn = Callable[[int, Tensor], tuple[Tensor, Tensor]]
 
 
 def stored_gram(x: Tensor) -> Tensor:
@@ -96,27 +98,41 @@ def calibrated_weights(
     matrices = [torch.complex(CF.wide(a), CF.wide(b)) for a, b in zip(parts[::2], parts[1::2], strict=True)]
     weight = torch.cat(matrices, dim=1)
     check_shape("gram", gram, (weight.shape[1],) * 2)
+    found = _feed_back(weight, nearest, damped_gram(gram, damping), granularity)
+    errors = [squared_errors(weight - _complex_weight(weights), gram) for weights in (nearest, found)]
+    return _better(found, nearest, errors[1], errors[0], granularity)
+
+
+def damped_gram(gram: Tensor, damping: float) -> Tensor:
+    """Add ``damping`` times the mean of the diagonal to the diagonal of a Gram matrix.
+
+    Raises:
+        ValueError: features that are all zero or not finite.
+    """
     mean = gram.diagonal().real.mean()
     if not 0.0 < mean.item() < torch.inf:
         raise ValueError(
             f"calibration features must be finite and not all zero, got a mean square of {mean.item()}. Check inputs."
         )
-    damped = gram + damping * mean * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
-    found = _feed_back(weight, nearest, damped, granularity)
-    errors = [squared_errors(weight - _complex_weight(weights), gram) for weights in (nearest, found)]
-    return _better(found, nearest, errors[1], errors[0], granularity)
+    return gram + damping * mean * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
+
+
+def ordered_factor(gram: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the order of decreasing input energy and T, lower triangular, with H = T^H T in this order."""
+    order = gram.diagonal().real.argsort(descending=True, stable=True)
+    return order, _lower_factor(gram[order][:, order])
 
 
 def _feed_back(weight: Tensor, nearest: Weights, gram: Tensor, granularity: str) -> Weights:
     """Return the best rounding with the scales of ``nearest`` and with refitted scales."""
-    order = gram.diagonal().real.argsort(descending=True, stable=True)
+    order, factor = ordered_factor(gram)
     back = order.argsort()
-    factor = _lower_factor(gram[order][:, order])
     square = factor.diagonal().real.square()
     scales = [scale for _, scale in nearest]
     best, least = nearest, torch.full(weight.shape[:1], torch.inf, dtype=square.dtype, device=weight.device)
     for _ in range(1 + FITS):
-        codes, targets, errors = _round_columns(weight.t()[order], _column_scales(scales, len(order))[order], factor)
+        rule = _rounding(_column_scales(scales, len(order))[order])
+        codes, targets, errors = round_columns(weight.t()[order], factor, rule)
         each = codes[back].permute(1, 2, 0).chunk(len(scales), dim=-1)
         best = _better(list(zip(each, scales, strict=True)), best, errors, least, granularity)
         least = torch.minimum(errors, least) if granularity == "row" else min(errors, least, key=torch.sum)
@@ -159,35 +175,49 @@ def _fitted_scales(targets: Tensor, codes: Tensor, weights: Tensor, granularity:
     return torch.stack(fitted)
 
 
-def _round_columns(columns: Tensor, scales: Tensor, factor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Round columns ``[n, out]`` in order, with compensation of the errors of earlier columns.
+def round_columns(columns: Tensor, factor: Tensor, rule: RoundColumn) -> tuple[Tensor, Tensor, Tensor]:
+    """Round columns in order with error feedback (GPTQ, Frantar et al. 2023), real or complex, with any rule.
 
-    Returns codes ``[n, stages, out]``, the compensated targets ``[n, out]`` and the error |T d|^2 of every row.
+    Args:
+        columns: the columns of W in the order of rounding, ``[n, out]``.
+        factor: T of ``ordered_factor``, ``[n, n]``.
+        rule: called with the index of a column and its target ``[out]``; returns its codes and its value ``[out]``.
+
+    Returns:
+        Stacked codes ``[n, ...]``, the compensated targets ``[n, out]`` and the error |T d|^2 of every row ``[out]``.
     """
     diagonal = factor.diagonal()
     factor = factor / diagonal.unsqueeze(1)
-    codes = torch.empty(len(columns), scales.shape[1], columns.shape[1], dtype=torch.int8, device=columns.device)
+    codes = []
     targets, errors = torch.zeros_like(columns), torch.zeros_like(columns)
     for start in range(0, len(columns), BLOCK):
         stop = min(start + BLOCK, len(columns))
         wanted = columns[start:stop] + factor[start:stop, :start] @ errors[:start]
         for index in range(start, stop):
             targets[index] = wanted[index - start] + factor[index, start:index] @ errors[start:index]
-            codes[index], value = _round_column(targets[index], scales[index])
+            code, value = rule(index, targets[index])
+            codes.append(code)
             errors[index] = columns[index] - value
     rest = targets - columns + errors  # rounding error of the targets
-    return codes, targets, (rest * diagonal.unsqueeze(1)).abs().square().sum(0)
+    return torch.stack(codes), targets, (rest * diagonal.unsqueeze(1)).abs().square().sum(0)
 
 
-def _round_column(column: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
-    """Round a column with scales ``[stages, 2, out or 1]``; return codes ``[stages, out]`` and the value."""
-    left = column
-    codes = []
-    for scale in scales:
-        code = unit_codes(left.real, left.imag)
-        left = left - torch.complex(*unit_values(code[None], scale[None]))
-        codes.append(code)
-    return torch.stack(codes), column - left
+def _rounding(scales: Tensor) -> RoundColumn:
+    """Return the rule that rounds a column to sums of units with scales ``[n, stages, 2, out or 1]``.
+
+    Its codes are ``[stages, out]``.
+    """
+
+    def rule(index: int, column: Tensor) -> tuple[Tensor, Tensor]:
+        left = column
+        codes = []
+        for scale in scales[index]:
+            code = unit_codes(left.real, left.imag)
+            left = left - torch.complex(*unit_values(code[None], scale[None]))
+            codes.append(code)
+        return torch.stack(codes), column - left
+
+    return rule
 
 
 def _lower_factor(gram: Tensor) -> Tensor:
