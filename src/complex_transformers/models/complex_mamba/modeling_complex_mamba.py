@@ -110,6 +110,7 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
         self.layers = nn.ModuleList(ComplexMambaLayer(config) for _ in range(config.num_hidden_layers))
         self.norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         self.gradient_checkpointing = False
+        self.state_names = tuple(config.state_sizes[0])
         self.post_init()
 
     @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
@@ -158,9 +159,9 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
         hidden_states = self.dropout(without_padding(inputs_embeds, mask))
-        state_sizes = self.config.state_sizes
+        names = self.state_names
         for index, layer in enumerate(self.layers):
-            names, held = state_sizes[index], {} if cache is None else cache.layers[index].states
+            held = {} if cache is None else cache.layers[index].states
             # By name: a file that was loaded may have them in another order.
             hidden_states, *last = layer(hidden_states, mask, starts, *(held[name] for name in names if held))
             if cache is not None:
