@@ -14,6 +14,7 @@ from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
+from ...kernels.dispatch import shows_values
 from ...nn import GatedFeedForward, Mamba3Mixer
 from ..base.caches.recurrent import RecurrentCache, check_states
 from ..base.inputs import check_mask, check_position_ids, check_text_inputs, padding_mask, without_padding
@@ -152,7 +153,7 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
         past_length = 0 if cache is None else cache.get_seq_length()
         layout = "[batch, cached and new tokens]"
         check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
-        mask = None if attention_mask is None else padding_mask(attention_mask[:, -length:])
+        mask = None if attention_mask is None else new_padding_mask(attention_mask, length)
         position_ids = packed_positions(position_ids, tokens, **kwargs)
         check_position_ids(position_ids, (batch, length))
         starts = sequence_starts(position_ids, attention_mask, past_length)
@@ -168,6 +169,12 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
                 kept = {name: state.detach() for name, state in zip(names, last, strict=True)}
                 cache.layers[index].advance(length, **kept)
         return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states), cache=cache)
+
+
+def new_padding_mask(attention_mask: Tensor, length: int) -> Tensor | None:
+    """Return True for real tokens among the last ``length``; None on the CPU if all are real, which is faster."""
+    mask = padding_mask(attention_mask[:, -length:])
+    return None if mask is None or (shows_values(mask) and bool(mask.all())) else mask
 
 
 def sequence_starts(position_ids: Tensor | None, attention_mask: Tensor | None, past_length: int) -> Tensor | None:
