@@ -75,7 +75,7 @@ def test_the_step_of_the_formula(variant, calls):
     layer = make(variant)
     for batch in (1, 5):
         x = torch.randn(batch, 9, layer.hidden_size)
-        for states in (None, layer(x)[1]):  # empty states, whose angles are float32, and others
+        for states in (None, layer(x)[1]):  # the start, with float32 angles, and a later step
             found = layer(x[:, :1], states)
             with use_kernels(False):
                 expected = layer(x[:, :1], states)
@@ -95,13 +95,38 @@ def test_steps_equal_one_pass_in_float64(variant, calls):
         assert_near(found.double(), expected, 1e-5)
 
 
+@pytest.mark.parametrize("rows", [1, 3, 500])
+def test_products_of_a_single_sequence(rows):
+    weight, x = torch.randn(rows, 70), torch.randn(1, 1, 140)[..., ::2]
+    found = state_space.product(x, weight)
+    exact = x.double().numpy() @ weight.double().numpy().T
+    assert found.numpy() == pytest.approx(exact, rel=1e-6, abs=1e-6 * np.abs(exact).max())
+    checks = ("test_schema", "test_faketensor")
+    torch.library.opcheck(torch.ops.complex_transformers.vector_product.default, (x, weight), test_utils=checks)
+
+
+def test_projections_with_hooks_or_autocast_are_called(monkeypatch):
+    layer, x = make(), torch.randn(1, 1, 12)
+    counts = []
+    monkeypatch.setattr(state_space, "product", lambda *given: counts.append(1) or torch.nn.functional.linear(*given))
+    expected, _ = layer(x)
+    assert len(counts) == 2
+    with torch.autocast("cpu", torch.bfloat16):
+        assert layer(x)[0].dtype == torch.bfloat16
+    assert len(counts) == 2
+    layer.in_proj.register_forward_hook(lambda module, args, out: 2 * out)
+    assert not torch.allclose(layer(x)[0], expected)
+    assert len(counts) == 3
+
+
 def test_heads_and_sequences_on_two_threads():
     layer = make(state_size=256, head_dim=24, hidden_size=96)
     x = torch.randn(3, 1, 96)
-    found = layer(x)
+    found, single = layer(x), state_space.product(x[:1], layer.in_proj.weight)
     torch.set_num_threads(2)
     try:
         parallel = layer(x)
+        assert torch.equal(state_space.product(x[:1], layer.in_proj.weight), single)
     finally:
         torch.set_num_threads(1)
     for one, other in zip((found[0], *found[1]), (parallel[0], *parallel[1]), strict=True):
@@ -176,6 +201,19 @@ def test_the_operator_is_registered(variant):
     mimo = layer.mimo_x, layer.mimo_z, layer.mimo_o
     arguments = projected, *values, *parameters, *mimo, layer.n_groups, layer.A_floor, 1e-5, False
     torch.library.opcheck(operator, arguments, test_utils=("test_schema", "test_faketensor"))
+
+
+def test_a_library_has_the_sources_of_its_name(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(build, "HERE", tmp_path)
+    (tmp_path / "state_space.cpp").write_text("int one() { return 1; }\n")
+    (tmp_path / "other.cpp").write_text("int one() { return two; }\n")
+    library = build.compile_operators("state_space")
+    assert library.name.startswith("state_space-")
+    (tmp_path / "other.cpp").write_text("changed\n")
+    assert build.compile_operators("state_space") == library
+    with pytest.raises(build.BuildError):
+        build.compile_operators("other")
 
 
 def test_without_a_compiler_one_warning_names_the_reason(monkeypatch, tmp_path, calls):

@@ -1,11 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One step of Mamba-3 between its two projections, on the CPU in one operator; see ``state_space.cpp``."""
+"""One step of Mamba-3 on the CPU: its projections, and all between them in one operator; see ``state_space.cpp``."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,14 +16,14 @@ from ..accelerator import switch
 from ..dispatch import is_transformed
 from .build import BuildError, compile_operators
 
-__all__ = ["load", "may_run", "step"]
+__all__ = ["load", "may_run", "product", "step"]
 
 _PLAIN = (Tensor, nn.Parameter)
 
 
 @cache
 def load() -> bool:
-    """Compile and load the operator; return False, with one warning, if that is impossible."""
+    """Compile and load the operators; return False, with one warning, if that is impossible."""
     try:
         torch.ops.load_library(str(compile_operators("state_space")))
     except (BuildError, OSError) as error:
@@ -33,8 +33,13 @@ def load() -> bool:
             stacklevel=2,
         )
         return False
+    torch.library.register_fake("complex_transformers::vector_product", _fake_product)
     torch.library.register_fake("complex_transformers::state_space_step", _fake_step)
     return True
+
+
+def _fake_product(x: Tensor, weight: Tensor) -> Tensor:
+    return x.new_empty(*x.shape[:-1], weight.shape[0])
 
 
 def _fake_step(
@@ -45,21 +50,25 @@ def _fake_step(
     return out, *(state.new_empty(state.shape) for state in (angle, ssm, key, value))
 
 
-def may_run(projected: Tensor, states: Mapping[str, Tensor], parameters: Iterable[Tensor | None]) -> bool:
-    """Return whether the kernel computes this step: float32 on the CPU, no gradients, not compiled or transformed.
+def may_run(*tensors: Tensor | None, angle: Tensor | None = None) -> bool:
+    """Return whether the kernels take these tensors: float32 on the CPU, not empty, no gradients, no transforms.
 
-    Args:
-        projected, states, parameters: see ``step``.
+    ``angle`` may have another dtype.
     """
     if torch.compiler.is_compiling() or not switch._enabled or is_transformed() or torch.jit.is_tracing():
         return False
-    given = [projected, *(x for x in parameters if x is not None)]
-    given += [state for name, state in states.items() if name != "angle"]
-    if any(type(x) not in _PLAIN or x.dtype != torch.float32 or not x.is_cpu for x in given):
+    given = [x for x in tensors if x is not None]
+    if any(type(x) not in _PLAIN or x.dtype != torch.float32 or not (x.is_cpu and x.numel()) for x in given):
         return False
-    if torch.is_grad_enabled() and any(x.requires_grad for x in (*given, *states.values())):
+    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (*given, angle)):
         return False
     return load()
+
+
+def product(x: Tensor, weight: Tensor) -> Tensor:
+    """Compute W x, ``[..., out]``, of a single vector ``[..., in]``."""
+    out: Tensor = torch.ops.complex_transformers.vector_product.default(x, weight)
+    return out
 
 
 def step(

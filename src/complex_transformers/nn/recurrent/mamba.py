@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ...kernels.dispatch import is_plain_cpu
 from ...kernels.exporting import is_exporting
 from ...kernels.native import state_space as native
 from .. import functional as CF
@@ -323,10 +324,10 @@ class Mamba3Mixer(FullPrecision):
 
     def _one_step(self, x: Tensor, first: dict[str, Tensor]) -> tuple[Tensor, States]:
         """Compute the output ``[B, 1, hidden_size]`` of one step and the states after it."""
-        projected = self.in_proj(x)
+        projected = _product(self.in_proj, x)
         out, last = self._between(CF.wide(projected), first)
         states = tuple(last[name] for name in self.state_shapes)
-        return self.out_proj(CF.narrow(out, projected.dtype)), states
+        return _product(self.out_proj, CF.narrow(out, projected.dtype)), states
 
     def _between(self, projected: Tensor, first: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         """Compute the input ``[B, 1, H P]`` of ``out_proj`` of one step, and the states after it."""
@@ -335,7 +336,8 @@ class Mamba3Mixer(FullPrecision):
             gains = (None if norm is None else norm.weight for norm in norms)
             mimo = self.mimo_x, self.mimo_z, self.mimo_o
             parameters = self.dt_bias, self.B_bias, self.C_bias, self.D, *gains, *mimo
-            if native.may_run(projected, first, parameters):
+            states = (state for name, state in first.items() if name != "angle")
+            if native.may_run(projected, *states, *parameters, angle=first.get("angle")):
                 softplus = self.A_activation == "softplus"
                 return native.step(
                     projected, first, parameters, self.n_groups, self.A_floor, self.B_norm.eps, softplus
@@ -398,6 +400,15 @@ class Mamba3Mixer(FullPrecision):
             f"state_size={self.state_size}, num_heads={self.num_heads}, head_dim={self.head_dim}, "
             f"mimo_rank={self.mimo_rank}, number_field={self.number_field!r}"
         )
+
+
+def _product(layer: nn.Module, x: Tensor) -> Tensor:
+    """Call a projection, or compute its product in C++ for a single sequence."""
+    plain = type(layer) is RealLinear and layer.bias is None and not is_hooked(layer) and is_plain_cpu(x)
+    if plain and x.shape[0] == 1 and native.may_run(x, layer.weight):
+        return native.product(x, layer.weight)
+    out: Tensor = layer(x)
+    return out
 
 
 def _valid(like: Tensor, length: int, count: Tensor | None) -> Tensor:
