@@ -93,6 +93,8 @@ class Steps(NamedTuple):
 class GroupedRMSNorm(nn.RMSNorm):
     """RMS norm of the last axis of ``[..., groups, size / groups]`` in the dtype of its input, with ``size`` gains."""
 
+    eps: float
+
     def __init__(self, size: int, groups: int = 1, eps: float = 1e-5) -> None:
         super().__init__(size, eps=eps)
         self.groups = groups
@@ -402,7 +404,7 @@ class Mamba3Mixer(FullPrecision):
         )
 
 
-def _product(layer: nn.Module, x: Tensor) -> Tensor:
+def _product(layer: RealLinear, x: Tensor) -> Tensor:
     """Call a projection, or compute its product in C++ for a single sequence."""
     plain = type(layer) is RealLinear and layer.bias is None and not is_hooked(layer) and is_plain_cpu(x)
     if plain and x.shape[0] == 1 and native.may_run(x, layer.weight):
