@@ -233,7 +233,7 @@ class Mamba3Mixer(FullPrecision):
             starts: ``[B, T]``, true where another packed sequence starts: states are forgotten there.
         """
         check_sequence(x, self.hidden_size, mask, batch_first=True)
-        starts = None if starts is None else starts.to(torch.bool)
+        starts = None if starts is None else starts.to(torch.bool).expand(x.shape[:2])
         first = self._first_states(x, states)
         if not is_exporting() and x.shape[1] == 1 and mask is None and starts is None:
             return self._one_step(x, first)
