@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from complex_transformers import ComplexMambaConfig, ComplexMambaForCausalLM, RecurrentCache
+from complex_transformers.nn import Mamba3Mixer
 from nn.test_mamba import recurrence, rms, sigmoid
 from oracles import assert_close, assert_refused, r, randomize
 
@@ -104,6 +105,18 @@ def test_every_way_to_compute_a_sequence_is_within_rounding(variant, dtype):
         packed.view(2, 100, -1),
     ):
         assert_close(r(found), chunks, EXACT[dtype])
+
+
+def test_tokens_after_a_padded_prompt_take_one_step(monkeypatch):
+    model, tokens = make(num_hidden_layers=1), ids()
+    mask = torch.ones_like(tokens)
+    mask[1, :3] = 0
+    expected = model.generate(tokens[1:, 3:], max_new_tokens=4, min_new_tokens=4, do_sample=False)[0, 6:]
+    lengths, step = [], Mamba3Mixer._one_step
+    monkeypatch.setattr(Mamba3Mixer, "_one_step", lambda self, x, first: lengths.append(1) or step(self, x, first))
+    found = model.generate(tokens, attention_mask=mask, max_new_tokens=4, min_new_tokens=4, do_sample=False)
+    assert torch.equal(found[1, 9:], expected)
+    assert len(lengths) == 3
 
 
 @pytest.mark.slow

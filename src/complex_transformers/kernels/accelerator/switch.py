@@ -27,7 +27,7 @@ _enabled = os.environ.get("CT_KERNELS", "1") != "0"
 
 
 class use_kernels:
-    """Enable or disable Triton kernels and the CPU kernels of packed layers, from now on or within a ``with`` block.
+    """Enable or disable Triton kernels and the C++ kernels of the CPU, from now on or within a ``with`` block.
 
     Kernels are enabled by default and disabled by the environment variable ``CT_KERNELS=0``. Where no kernel can run,
     the switch has no effect.

@@ -30,8 +30,8 @@ class BuildError(RuntimeError):
     """The operators cannot be compiled; the message says why, as the end of a sentence."""
 
 
-def compile_operators() -> Path:
-    """Return the compiled library; compile it unless the cache has it.
+def compile_operators(name: str = "low_bit") -> Path:
+    """Return the library compiled from the files whose names begin with ``name``; compile it unless the cache has it.
 
     The cache is ``$XDG_CACHE_HOME/complex_transformers``, by default in ``~/.cache``. The name of the library contains
     a hash of the sources, the command and the versions of torch and of the compiler.
@@ -42,10 +42,10 @@ def compile_operators() -> Path:
     try:
         command = _command()
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "complex_transformers"
-        library = folder / f"low_bit-{_key(command)}.so"
+        library = folder / f"{name}-{_key(command, name)}.so"
         if not library.is_file():
             folder.mkdir(parents=True, exist_ok=True)
-            _compile([*command, *_paths()], library)
+            _compile([*command, *_paths(name)], library)
     except (OSError, RuntimeError, subprocess.TimeoutExpired) as error:
         raise error if isinstance(error, BuildError) else BuildError(f"the compiler cannot run ({error})") from error
     return library
@@ -62,21 +62,21 @@ def _command() -> list[str]:
     return [*compiler.split(), "-O3", "-std=c++20", "-shared", "-fPIC", "-w", abi, *flags]
 
 
-def _paths() -> list[str]:
-    sources = [str(path) for path in sorted(HERE.glob("*.cpp"))]
+def _paths(name: str) -> list[str]:
+    sources = [str(path) for path in sorted(HERE.glob(f"{name}*.cpp"))]
     return [f"-I{TORCH / 'include'}", *sources, f"-L{TORCH / 'lib'}", "-ltorch_cpu", "-lc10"]
 
 
-def _key(command: list[str]) -> str:
+def _key(command: list[str], name: str) -> str:
     version = subprocess.run([command[0], "--version"], capture_output=True, timeout=60, check=False).stdout
     parts = [" ".join(command).encode(), version, torch.__version__.encode(), platform.machine().encode()]
-    parts += [path.read_bytes() for path in sorted(HERE.glob("low_bit*.[ch]*"))]
+    parts += [path.read_bytes() for path in sorted(HERE.glob(f"{name}*.[ch]*"))]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
 def _compile(command: list[str], library: Path) -> None:
     """Compile to a file of this process, and rename it, so that processes do not disturb each other."""
-    logger.warning("Compiling the CPU kernels of packed layers, once on this machine (about 10 seconds).")
+    logger.warning("Compiling CPU kernels (%s), once on this machine (about 10 seconds).", library.stem.split("-")[0])
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         made = Path(folder) / library.name
         done = subprocess.run(

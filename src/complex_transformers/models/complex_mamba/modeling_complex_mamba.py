@@ -14,6 +14,7 @@ from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
+from ...kernels.dispatch import shows_values
 from ...nn import GatedFeedForward, Mamba3Mixer
 from ..base.caches.recurrent import RecurrentCache
 from ..base.inputs import check_position_ids, without_padding
@@ -110,6 +111,7 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
         self.layers = nn.ModuleList(ComplexMambaLayer(config) for _ in range(config.num_hidden_layers))
         self.norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         self.gradient_checkpointing = False
+        self.state_names = tuple(config.state_sizes[0])
         self.post_init()
 
     @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
@@ -143,20 +145,26 @@ class ComplexMambaModel(ComplexMambaPreTrainedModel):
         """
         given = (input_ids, inputs_embeds, attention_mask, position_ids, cache, use_cache)
         tokens, mask, position_ids, cache, past_length = stream_inputs(self.config, *given, **kwargs)
+        mask = without_full_mask(mask)
         check_position_ids(position_ids, tuple(tokens.shape))
         starts = sequence_starts(position_ids, attention_mask, past_length)
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
         hidden_states = self.dropout(without_padding(inputs_embeds, mask))
-        state_sizes = self.config.state_sizes
+        names = self.state_names
         for index, layer in enumerate(self.layers):
-            names, held = state_sizes[index], {} if cache is None else cache.layers[index].states
+            held = {} if cache is None else cache.layers[index].states
             # By name: a file that was loaded may have them in another order.
             hidden_states, *last = layer(hidden_states, mask, starts, *(held[name] for name in names if held))
             if cache is not None:
                 kept = {name: state.detach() for name, state in zip(names, last, strict=True)}
                 cache.layers[index].advance(tokens.shape[1], **kept)
         return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states), cache=cache)
+
+
+def without_full_mask(mask: Tensor | None) -> Tensor | None:
+    """Return None instead of a mask of real tokens only, on the CPU, where steps without a mask are faster."""
+    return None if mask is None or (shows_values(mask) and bool(mask.all())) else mask
 
 
 def sequence_starts(position_ids: Tensor | None, attention_mask: Tensor | None, past_length: int) -> Tensor | None:

@@ -12,12 +12,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ...kernels.dispatch import is_plain_cpu
 from ...kernels.exporting import is_exporting
+from ...kernels.native import state_space as native
 from .. import functional as CF
 from ..arithmetic import arithmetic
 from ..checks import check_choice, check_positive
 from ..initialization import fill_
-from ..linear import RealLinear
+from ..linear import RealLinear, is_hooked
 from ..padding_order import real_first, reorder
 from ..precision import FullPrecision
 from .state_space import accumulated, angle_dtype, grouped_state_space, sides, state_space_step
@@ -90,6 +92,8 @@ class Steps(NamedTuple):
 
 class GroupedRMSNorm(nn.RMSNorm):
     """RMS norm of the last axis of ``[..., groups, size / groups]`` in the dtype of its input, with ``size`` gains."""
+
+    eps: float
 
     def __init__(self, size: int, groups: int = 1, eps: float = 1e-5) -> None:
         super().__init__(size, eps=eps)
@@ -230,7 +234,7 @@ class Mamba3Mixer(FullPrecision):
             starts: ``[B, T]``, true where another packed sequence starts: states are forgotten there.
         """
         check_sequence(x, self.hidden_size, mask, batch_first=True)
-        starts = None if starts is None else starts.to(torch.bool)
+        starts = None if starts is None else starts.to(torch.bool).expand(x.shape[:2])
         first = self._first_states(x, states)
         if not is_exporting() and x.shape[1] == 1 and mask is None and starts is None:
             return self._one_step(x, first)
@@ -245,22 +249,25 @@ class Mamba3Mixer(FullPrecision):
         return reorder(out, back).masked_fill(~keep.unsqueeze(-1), 0.0), last
 
     def _first_states(self, x: Tensor, states: States | None) -> dict[str, Tensor]:
-        """Return the initial states by name, in their own shapes and in float32 or better."""
+        """Return the initial states by name, ``[B, size]`` each, in float32 or better."""
         if states is None:
             zeros = CF.wide(x.new_zeros(()))
-            return {name: zeros.new_zeros(x.shape[0], *shape) for name, shape in self.state_shapes.items()}
+            return {name: zeros.new_zeros(x.shape[0], size) for name, size in self.state_sizes.items()}
         expected = {name: (x.shape[0], size) for name, size in self.state_sizes.items()}
         if (shapes := [tuple(state.shape) for state in states]) != list(expected.values()):
             raise ValueError(f"states must have the shapes {expected}, got {shapes}. Start with new states.")
-        found = zip(self.state_shapes.items(), states, strict=True)
-        return {name: CF.wide(state).unflatten(1, shape) for (name, shape), state in found}
+        return {name: CF.wide(state) for name, state in zip(expected, states, strict=True)}
+
+    def _shaped(self, states: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return ``states`` in the shapes ``state_shapes``."""
+        return {name: states[name].unflatten(1, shape) for name, shape in self.state_shapes.items()}
 
     def _mix(
         self, x: Tensor, first: dict[str, Tensor], count: Tensor | None, starts: Tensor | None
     ) -> tuple[Tensor, States]:
         """Run the recurrence over the first ``count [B]`` steps of each sequence; None for all steps."""
         length = x.shape[1]
-        projected = self.in_proj(x)
+        projected, first = self.in_proj(x), self._shaped(first)
         with torch.autocast(x.device.type, enabled=False):
             z, *pieces = self._chunked(CF.wide(projected)).split(self.split_sizes, dim=-1)
             starts = None if starts is None else self._chunked(starts.unsqueeze(-1)).squeeze(-1)
@@ -320,24 +327,43 @@ class Mamba3Mixer(FullPrecision):
 
     def _one_step(self, x: Tensor, first: dict[str, Tensor]) -> tuple[Tensor, States]:
         """Compute the output ``[B, 1, hidden_size]`` of one step and the states after it."""
-        projected = self.in_proj(x)
-        with torch.autocast(x.device.type, enabled=False):
-            z, x, b, c, dt, a, trapezoid, angle = CF.wide(projected).unsqueeze(1).split(self.split_sizes, dim=-1)
-            step, own, damping = (rate[:, 0, 0] for rate in self._rates(dt, a, trapezoid))
-            angles, angle = self._next_angle(angle[:, 0, 0], step, first)
-            # Queries and keys as heads of one tensor: fewer operations.
-            groups = torch.cat([self._normed(self.C_norm, c), self._normed(self.B_norm, b)], dim=-2)
-            (both,) = sides(((groups, torch.cat([self.C_bias, self.B_bias])),), angles)
-            query, key = both[:, :, 0, 0].chunk(2, dim=1)
-            last = {"angle": angle, "key": key, "value": x.unflatten(-1, (self.num_heads, -1))[:, 0, 0]}
-            before, value = (_by_rank(states["value"], self.mimo_x) for states in (first, last))
-            decay = torch.exp(-damping * step)
-            values = _weighted(before, decay * (step - own)), _weighted(value, own)
-            keys = torch.cat([first["key"], key], dim=2)
-            y, last["ssm"] = state_space_step(query, keys, torch.cat(values, dim=2), decay, first["ssm"])
-            out = self._gated(torch.addcmul(y, self.D[:, None, None], value)[:, :, None, None], z)
-        states = tuple(last[name].flatten(1) for name in self.state_shapes)
-        return self.out_proj(CF.narrow(out, projected.dtype)), states
+        projected = _product(self.in_proj, x)
+        out, last = self._between(CF.wide(projected), first)
+        states = tuple(last[name] for name in self.state_shapes)
+        return _product(self.out_proj, CF.narrow(out, projected.dtype)), states
+
+    def _between(self, projected: Tensor, first: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """Compute the input ``[B, 1, H P]`` of ``out_proj`` of one step, and the states after it."""
+        norms = self.B_norm, self.C_norm, self.norm
+        if all(norm is None or (type(norm) is GroupedRMSNorm and not is_hooked(norm)) for norm in norms):
+            gains = (None if norm is None else norm.weight for norm in norms)
+            mimo = self.mimo_x, self.mimo_z, self.mimo_o
+            parameters = self.dt_bias, self.B_bias, self.C_bias, self.D, *gains, *mimo
+            states = (state for name, state in first.items() if name != "angle")
+            if native.may_run(projected, *states, *parameters, angle=first.get("angle")):
+                softplus = self.A_activation == "softplus"
+                return native.step(
+                    projected, first, parameters, self.n_groups, self.A_floor, self.B_norm.eps, softplus
+                )
+        with torch.autocast(projected.device.type, enabled=False):
+            return self._step_by_formula(projected, self._shaped(first))
+
+    def _step_by_formula(self, projected: Tensor, first: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        z, x, b, c, dt, a, trapezoid, angle = projected.unsqueeze(1).split(self.split_sizes, dim=-1)
+        step, own, damping = (rate[:, 0, 0] for rate in self._rates(dt, a, trapezoid))
+        angles, angle = self._next_angle(angle[:, 0, 0], step, first)
+        # Queries and keys as heads of one tensor: fewer operations.
+        groups = torch.cat([self._normed(self.C_norm, c), self._normed(self.B_norm, b)], dim=-2)
+        (both,) = sides(((groups, torch.cat([self.C_bias, self.B_bias])),), angles)
+        query, key = both[:, :, 0, 0].chunk(2, dim=1)
+        last = {"angle": angle, "key": key, "value": x.unflatten(-1, (self.num_heads, -1))[:, 0, 0]}
+        before, value = (_by_rank(states["value"], self.mimo_x) for states in (first, last))
+        decay = torch.exp(-damping * step)
+        values = _weighted(before, decay * (step - own)), _weighted(value, own)
+        keys = torch.cat([first["key"], key], dim=2)
+        y, last["ssm"] = state_space_step(query, keys, torch.cat(values, dim=2), decay, first["ssm"])
+        out = self._gated(torch.addcmul(y, self.D[:, None, None], value)[:, :, None, None], z)
+        return out, {name: state.flatten(1) for name, state in last.items()}
 
     def _next_angle(self, angle: Tensor, step: Tensor, first: dict[str, Tensor]) -> tuple[Tensor | None, Tensor]:
         """Return the angles of queries and keys ``[B, 2 H, 1, 1, S]``, and the state; None in the real field."""
@@ -377,6 +403,15 @@ class Mamba3Mixer(FullPrecision):
             f"state_size={self.state_size}, num_heads={self.num_heads}, head_dim={self.head_dim}, "
             f"mimo_rank={self.mimo_rank}, number_field={self.number_field!r}"
         )
+
+
+def _product(layer: RealLinear, x: Tensor) -> Tensor:
+    """Call a projection, or compute its product in C++ for a single sequence."""
+    plain = type(layer) is RealLinear and layer.bias is None and not is_hooked(layer) and is_plain_cpu(x)
+    if plain and x.shape[0] == 1 and native.may_run(x, layer.weight):
+        return native.product(x, layer.weight)
+    out: Tensor = layer(x)
+    return out
 
 
 def _valid(like: Tensor, length: int, count: Tensor | None) -> Tensor:
