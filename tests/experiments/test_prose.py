@@ -16,6 +16,7 @@ from experiments.thesis.printed import PRINTED
 from experiments.thesis.printed_semantics import PRINTED_PHRASES
 
 DEPTHS = (0, 2, 4, 8)
+PARITY = ("", ", without rotation")
 PAIRS = ("noun-noun", "adjective-noun", "verb-object", "gs2011")
 CLASSICAL = ("raw", "probability", "pmi_a", "pmi_b", "pmi_c", "topics,50", "topics,200")
 # Quantum space of counts -> the classical space that it is built from.
@@ -211,6 +212,10 @@ def choose() -> Iterator[str]:
     one, three = language("LM-C", "LM-R"), language("LM-C-three-epochs", "LM-R-three-epochs")
     yield f"at equal width by {deviations('LM-C', 'LM-R'):.1f} times the larger standard deviation"
     yield f"after one epoch ({one:.0f} %) and after three ({three:.0f} %)"
+    parity = {row: values("state-tracking", f"parity,Mamba-3{row}", "test/256/accuracy", 100) for row in PARITY}
+    assert [len(each) for each in parity.values()] == [3, 3]
+    yield f"Mamba-3 predicts {min(parity['']):.1f} % of the parities in sequences of 256 bits, in each of three seeds"
+    yield f"without rotation it predicts {statistics.fmean(parity[', without rotation']):.1f} %"
 
 
 def semantics() -> Iterator[str]:
