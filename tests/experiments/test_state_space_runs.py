@@ -90,7 +90,7 @@ def test_the_table_compares_a_network_with_its_real_twin(tmp_path: Path) -> None
     write(tmp_path, "text8,complex,mamba", (2.0, 2.1, 1.9))
     write(tmp_path, "text8,real,mamba", (2.5, 2.6, 2.4))
     write(tmp_path, "text8,complex,lru", (2.2,))
-    for rate, loss in zip(RATES, (4.0, 1.0, 2.0, 3.0), strict=True):
+    for rate, loss in zip(RATES, (4.0, 1.0, 2.0, 3.0, 5.0), strict=True):
         line = {"row": f"text8,complex,mamba,{rate}", "seed": 0, "validation": {"loss": loss}}
         add_line(tmp_path / "state-space-text-choice.jsonl", line)
     lines = tables.state_space_table(tmp_path, "text8").splitlines()
