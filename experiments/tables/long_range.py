@@ -83,7 +83,7 @@ def edge_rows(results: Path, grid: str, rows: Iterable[str], rates: Sequence[flo
     """Return how many rows have their best learning rate at an end of the range, and how many have tried all."""
     losses = mean_losses(results / f"{grid}-choice.jsonl")
     tried = [[losses[name] for rate in rates if (name := f"{row},{rate}") in losses] for row in rows]
-    complete = [each for each in tried if len(each) == len(rates)]
+    complete = [each for each in tried if each and len(each) == len(rates)]
     return sum(min(each) in (each[0], each[-1]) for each in complete), len(complete)
 
 
