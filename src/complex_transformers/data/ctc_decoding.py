@@ -116,7 +116,7 @@ class CTCBeamSearchDecoder:
         return self._select(beams, best[scores[best] > -np.inf], longer, kept, prior)
 
     def _merge(self, prefixes: list[tuple[int, ...]], longer: np.ndarray, symbol: np.ndarray) -> None:
-        """Add the alignments that extend one prefix to another one in the beam to those of the latter."""
+        """Count the alignments of an extended prefix that is itself in the beam only there."""
         places = {prefix: place for place, prefix in enumerate(prefixes)}
         for place, prefix in enumerate(prefixes):
             if prefix and (parent := places.get(prefix[:-1])) is not None:
