@@ -45,16 +45,13 @@ ATTENTION: dict[str, dict[str, Any]] = {
     "polar_word": {"position_type": "polar_word"},
     "complex_order": {"position_type": "complex_order"},
     "none": {"no_rope_layers": [0, 0]},
-    "equal_heads": {"imaginary_heads": "equal_heads"},
-    "equal_cache": {"imaginary_heads": "equal_cache"},
     "rotary-sigmoid": {"attention_normalization": "sigmoid", "attention_score": "cosine"},
     "polar-sigmoid": {"position_type": "polar", "attention_normalization": "sigmoid", "attention_score": "cosine"},
 }
 FIELDS = ("complex", "real", "real-equal-parameters")
-# To save time: tasks with four networks only, and networks without the real twin of equal width.
-FEW = ("rotary", "polar", "rotary-sigmoid", "polar-sigmoid")
-FEW_TASKS = ("selective-copy", "phase-memory")
-WITHOUT_WIDTH = ("polar_word", "complex_order", "none")
+# To save time: positions without real twins, on three tasks.
+COMPLEX_ONLY = ("polar_word", "complex_order", "none")
+COMPLEX_ONLY_TASKS = ("copy", "needle", "listops")
 COMPLEX: dict[str, Any] = {
     "hidden_size": 64,
     "intermediate_size": 128,
@@ -88,9 +85,9 @@ class Row:
 ROWS = {
     f"{task},{attention},{field}": Row(TASKS[task], _network(attention, field))
     for task in TASKS
-    for attention in (FEW if task in FEW_TASKS else ATTENTION)
+    for attention in ATTENTION
     for field in FIELDS
-    if field != "real" or attention not in WITHOUT_WIDTH
+    if attention not in COMPLEX_ONLY or (field == "complex" and task in COMPLEX_ONLY_TASKS)
 }
 
 
