@@ -22,7 +22,7 @@ from benchmarks.reporting import DOCS, RESULTS, machine_line, markdown_table, re
 from complex_transformers.analysis.plotting import legend_beside, new_figure
 from experiments.grids.positions import LONG_ROWS, RATES, ROWS
 from experiments.tables.runs import MISSING, Runs, find_runs, mean_std
-from experiments.tables.verdicts import verdict
+from experiments.tables.verdicts import judged, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -190,14 +190,7 @@ def _judged(
         for data, ours, theirs in pairs
         for last in lengths
     ]
-    better, on_par = verdicts.count("better"), verdicts.count("on par")
-    if not verdicts:
-        return MISSING
-    names = {len(verdicts): "reproduced", 0: "not reproduced"}
-    judged = names.get(better, "in part")
-    if any(len(runs) < 2 for _, *both in pairs for runs in both):
-        judged = "cannot be told from one seed"
-    return f"**{judged}**: better in {better} of {len(verdicts)}, on par in {on_par}"
+    return judged(verdicts, any(len(runs) < 2 for _, *both in pairs for runs in both))
 
 
 def plot_ranges(found: Mapping[str, Runs], trained_length: int) -> Figure:

@@ -16,7 +16,7 @@ from experiments.paper.protocol import PAPER_NETWORKS
 from experiments.tables.choose import COMPLEX, EQUAL, TASKS, WIDTH, Task, classification_groups, image_groups
 from experiments.tables.runs import MISSING, Runs, figures, find_runs, mean_std
 
-__all__ = ["TABLES", "Pair", "full_verdict_table", "verdict", "verdict_table"]
+__all__ = ["TABLES", "Pair", "full_verdict_table", "judged", "verdict", "verdict_table"]
 
 Scores = list[float]  # one for each seed
 KINDS = (COMPLEX, EQUAL, WIDTH)
@@ -59,6 +59,16 @@ def verdict(scores: Sequence[float], baseline: Sequence[float], lower_is_better:
     if abs(difference) <= deviation:
         return "on par"
     return "better" if (difference < 0) == lower_is_better else "worse"
+
+
+def judged(verdicts: Sequence[str], one_seed: bool = False) -> str:
+    """Judge a claim by the verdicts on its comparisons: reproduced if all are better, not to be told from one seed."""
+    if not verdicts:
+        return MISSING
+    better, on_par = verdicts.count("better"), verdicts.count("on par")
+    found = {len(verdicts): "reproduced", 0: "not reproduced"}.get(better, "in part")
+    found = "cannot be told from one seed" if one_seed else found
+    return f"**{found}**: better in {better} of {len(verdicts)}, on par in {on_par}"
 
 
 def best_on_validation(rows: Iterable[Runs], measure: Callable[[Runs], Scores], lower_is_better: bool = False) -> Runs:

@@ -154,3 +154,15 @@ def test_table(tmp_path: Path) -> None:
     assert lines[5] == "| **indirect-indexing** |  |  |  |  |  |  |  |  |"
     assert lines[6] == "| rotary | real, equal width | 42,000 | 60.0 ± 10.0 | 60.0 ± 10.0 |  |  |  | 10 s |"
     assert lines[-1].endswith("1 of 2 rows chose the smallest or the largest learning rate.")
+
+
+def test_claims(tmp_path: Path) -> None:
+    assert long_range.claims_table(tmp_path) == long_range.MISSING
+    better = {"64": (0.9, 0.8), "128": (0.5, 0.52), "256": (0.2, 0.4), "512": (0.2, 0.4), "1024": (0.2, 0.2)}
+    for row, which in (("copy,rotary-sigmoid,complex", 0), ("copy,rotary,complex", 1)):
+        for seed in (1, 2, 3):
+            test = {length: {"accuracy": both[which] + 0.02 * seed} for length, both in better.items()}
+            add_line(tmp_path / "long-range.jsonl", {"row": row, "seed": seed, "test": test})
+    lines = long_range.claims_table(tmp_path).splitlines()[2:]
+    assert lines[0].endswith("better in 1 of 1, on par in 0 | **not reproduced**: better in 0 of 4, on par in 2 |")
+    assert all(line.endswith("| not measured yet | not measured yet |") for line in lines[1:])
