@@ -76,8 +76,11 @@ def claims_table(results: Path) -> str:
         return MISSING
     rows = []
     for claim, (ours, theirs, tasks) in CLAIMS.items():
-        pairs = [(task, f"{task},{ours}", f"{task},{theirs}") for task in tasks]
-        pairs = [(task, found[first], found[second]) for task, first, second in pairs if {first, second} <= set(found)]
+        pairs = [
+            (task, found[first], found[second])
+            for task in tasks
+            if (first := f"{task},{ours}") in found and (second := f"{task},{theirs}") in found
+        ]
         one_seed = any(len(runs) < 2 for _, *both in pairs for runs in both)
         verdicts = [_verdicts(first, second, long_range.TASKS[task]) for task, first, second in pairs]
         trained, longer = [each[0] for each in verdicts], [each for some in verdicts for each in some[1:]]
