@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 from benchmarks.reporting import DOCS, RESULTS, machine_line, markdown_table, read_lines
 
 from complex_transformers.analysis.plotting import legend_beside, new_figure
-from experiments.grids.positions import LONG_ROWS, RATES, ROWS
+from experiments.grids.positions import LONG_ROWS, PAIR, RATES, ROWS
 from experiments.tables.runs import MISSING, Runs, find_runs, mean_std
 from experiments.tables.verdicts import judged, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["TABLES", "claims_table", "long_table", "mean_loss", "plot_ranges", "position_table"]
+__all__ = ["TABLES", "claims_table", "fields_table", "long_table", "mean_loss", "plot_ranges", "position_table"]
 
 Curve = Mapping[str, float]  # last position of a range -> perplexity
 Scores = list[float]  # one for each seed
@@ -170,6 +170,27 @@ def claims_table(results: Path) -> str:
     return markdown_table(["claim", "real networks", "complex networks"], rows)
 
 
+def fields_table(results: Path) -> str:
+    """Compare complex networks with real ones of equal parameters at the trained length and beyond it."""
+    found = find_runs(results / "positions.jsonl", ROWS)
+    shown = (256, 1024, 4096)
+    rows = [
+        [DATA[data], POSITIONS[positions], *(_against_real(data, ours, theirs, last) for last in shown)]
+        for data in DATA
+        for positions in PAIR
+        if (ours := found.get(f"{data},complex,{positions}"))
+        and (theirs := found.get(f"{data},real-equal-parameters,{positions}"))
+    ]
+    return markdown_table(["data", "positions", *_ranges(shown)], rows) if rows else MISSING
+
+
+def _against_real(data: str, ours: Runs, theirs: Runs, last: int) -> str:
+    """Return the verdict on the complex network, its score, and the score of the real network."""
+    both = [scores(data, runs, "as trained", last) for runs in (ours, theirs)]
+    digits = 3 if data == "text8" else 1
+    return f"{verdict(*both, lower_is_better=True)}: {' against '.join(mean_std(each, digits) for each in both)}"
+
+
 def _judged(
     found: Mapping[str, Runs],
     networks: Sequence[str],
@@ -235,6 +256,7 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
     "docs/concepts/positions.md": {
         "positions-short": short_table,
         "positions-512": long_table,
+        "positions-fields": fields_table,
         "positions-claims": claims_table,
     },
     "docs/positions.md": {f"positions {data}": partial(position_table, data=data) for data in DATA},
