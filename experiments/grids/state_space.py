@@ -6,8 +6,9 @@
     python -m experiments.run state-space-text          # the best of them, 800 steps, with three other seeds
     python -m experiments.tables complex_mamba          # the tables in docs/models/complex_mamba.md
 
-Data, training, test windows and Llamas are shared with ``experiments.grids.positions``. The other networks have
-embeddings of the same stored width; a size of their layers is fitted to the parameters of the complex Llama.
+Data, training and test windows are those of ``experiments.grids.positions``, whose results hold the Llamas. The other
+networks have embeddings of the same stored width; a size of their layers is fitted to the parameters of the complex
+Llama.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from experiments.grid import Functions
-from experiments.grids import positions
 from experiments.grids.positions import FINAL_SEEDS, RATES
 from experiments.grids.rates import ChosenRate
 from experiments.positions import DATA, SIZES, Decoder, settings, train_and_test, train_and_validate
 
-__all__ = ["FIELDS", "GRIDS", "KINDS", "ROWS", "Kind"]
+__all__ = ["FIELDS", "GRIDS", "KINDS", "LLAMAS", "ROWS", "Kind"]
 
 STEPS, CHOICE_STEPS = 800, 300
 WIDTH = SIZES["hidden_size"]
@@ -56,13 +56,13 @@ KINDS: Mapping[str, Kind] = {
 FIELDS = ("complex", "real")
 
 
-def _rows(data: str) -> dict[str, Decoder]:
-    fields = {"complex": "complex,rotary", "real": "real-equal-parameters,rotary"}
-    rows = {f"{data},{field},llama": positions.ROWS[f"{data},{row}"] for field, row in fields.items()}
-    return rows | {f"{data},{field},{name}": KINDS[name].row(data, field) for name in KINDS for field in FIELDS}
-
-
-ROWS = {row: run for data in DATA for row, run in _rows(data).items()}
+ROWS = {f"{data},{field},{name}": KINDS[name].row(data, field) for data in DATA for name in KINDS for field in FIELDS}
+# Row -> row of ``positions``, where the Llamas were trained.
+LLAMAS = {
+    f"{data},{field},llama": f"{data},{row}"
+    for data in DATA
+    for field, row in (("complex", "complex,rotary"), ("real", "real-equal-parameters,rotary"))
+}
 CHOICES = {f"{row},{rate}": replace(run.cell(rate), steps=CHOICE_STEPS) for row, run in ROWS.items() for rate in RATES}
 CHOSEN: Mapping[str, Any] = {"choice": "state-space-text-choice", "rates": RATES}
 GRIDS = (

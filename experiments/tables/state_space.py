@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.reporting import machine_line, markdown_table, read_lines
 
 from experiments.grids.positions import RATES
-from experiments.grids.state_space import ROWS
+from experiments.grids.state_space import LLAMAS, ROWS
 from experiments.positions import DATA
 from experiments.tables.positions import LENGTHS, scores
 from experiments.tables.runs import MISSING, Runs, find_runs, mean_std
@@ -28,6 +28,9 @@ def state_space_table(results: Path, data: str) -> str:
     found = find_runs(results / "state-space-text.jsonl", [row for row in ROWS if row.startswith(f"{data},")])
     if not found:
         return MISSING
+    trained = find_runs(results / "positions.jsonl", LLAMAS.values())
+    llamas = {row: trained[name] for row, name in LLAMAS.items() if row.startswith(f"{data},") and name in trained}
+    found = llamas | found
     cells = [_cells(data, row, found) for row in found]
     ranges = [f"{LENGTHS[0] // 2 + 1:,} to {LENGTHS[0]:,} (trained)", *(f"to {last:,}" for last in LENGTHS[1:])]
     header = ["network", "field", "seeds", "parameters", "learning rate", *ranges, "beside its real twin", "training"]

@@ -13,7 +13,7 @@ import torch
 from benchmarks.reporting import RESULTS, add_line, read_lines
 from experiments.equal_parameters import even_size
 from experiments.grids import positions as positions_grid
-from experiments.grids.state_space import FIELDS, GRIDS, KINDS, RATES, ROWS
+from experiments.grids.state_space import FIELDS, GRIDS, KINDS, LLAMAS, RATES, ROWS
 from experiments.tables import state_space as tables
 
 from complex_transformers.analysis import count_parameters, perplexity_by_range
@@ -31,8 +31,10 @@ def test_an_even_size_is_the_nearest() -> None:
 def test_networks_have_the_parameters_of_the_complex_llama() -> None:
     with torch.device("meta"):
         counts = {row: count_parameters(run.model()) for row, run in ROWS.items() if row.startswith("text8,")}
-    assert len(counts) == 2 * (1 + len(KINDS))
-    wanted = counts["text8,complex,llama"]
+        llamas = [positions_grid.ROWS[name].model() for row, name in LLAMAS.items() if row.startswith("text8,")]
+    assert len(counts) == 2 * len(KINDS)
+    wanted, twin = map(count_parameters, llamas)
+    assert twin == pytest.approx(wanted, rel=0.01)
     assert all(count == pytest.approx(wanted, rel=0.01) for count in counts.values())
 
 
@@ -74,13 +76,13 @@ def test_a_run_learns_and_is_read_further(name: str, monkeypatch: pytest.MonkeyP
     assert list(curve)[-1] == "64"
 
 
-def write(results: Path, row: str, bits: tuple[float, ...]) -> None:
+def write(results: Path, row: str, bits: tuple[float, ...], grid: str = "state-space-text") -> None:
     for seed, each in enumerate(bits, start=1):
         curve = perplexity_by_range([2**each] * 256 + [2 ** (each + 1)] * (4096 - 256), positions.STEPS_PER_OCTAVE)
         line = {"row": row, "seed": seed, "parameters": 300_000, "settings": {"learning_rate": 0.002}}
         curves = {"as trained": {str(last): round(value, 4) for last, value in curve.items()}}
         add_line(
-            results / "state-space-text.jsonl",
+            results / f"{grid}.jsonl",
             {**line, "seconds": 61.0 + seed, "machine": FACTS, "perplexity_by_range": curves},
         )
 
@@ -90,11 +92,13 @@ def test_the_table_compares_a_network_with_its_real_twin(tmp_path: Path) -> None
     write(tmp_path, "text8,complex,mamba", (2.0, 2.1, 1.9))
     write(tmp_path, "text8,real,mamba", (2.5, 2.6, 2.4))
     write(tmp_path, "text8,complex,lru", (2.2,))
+    write(tmp_path, "text8,complex,rotary", (1.8, 1.9), "positions")
     for rate, loss in zip(RATES, (4.0, 1.0, 2.0, 3.0, 5.0), strict=True):
         line = {"row": f"text8,complex,mamba,{rate}", "seed": 0, "validation": {"loss": loss}}
         add_line(tmp_path / "state-space-text-choice.jsonl", line)
     lines = tables.state_space_table(tmp_path, "text8").splitlines()
     beyond = " | ".join(["3.000 ± 0.100"] * 4)
+    assert lines.pop(2).startswith("| Llama | complex | 2 | 300,000 | 0.002 | 1.850 ± 0.071 |")
     assert lines[2] == (f"| Mamba-3 | complex | 3 | 300,000 | 0.002 | 2.000 ± 0.100 | {beyond} | better | 62 s |")
     assert lines[3].endswith("|  | 62 s |")
     assert lines[4].startswith("| linear recurrence (LRU) | complex | 1 | 300,000 | 0.002 | 2.200 |")
@@ -102,6 +106,6 @@ def test_the_table_compares_a_network_with_its_real_twin(tmp_path: Path) -> None
 
 
 def test_tables_know_every_row() -> None:
-    for row in ROWS:
+    for row in (*LLAMAS, *ROWS):
         data, field, network = row.split(",")
         assert (data in tables.DIGITS, field in FIELDS, network in tables.LABELS) == (True, True, True)
