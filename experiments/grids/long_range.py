@@ -97,19 +97,22 @@ def rate_grids(
     rates: Sequence[float] = RATES,
     choice_steps: int | None = None,
     choice_seeds: Sequence[int] = CHOICE_SEEDS,
+    chosen_with: Mapping[str, str] = {},
 ) -> tuple[Grid, Grid]:
     """Return ``name-choice``, every row with every learning rate on validation, and ``name``, the best of them.
 
-    The runs of the choice have ``choice_steps`` steps, by default those of the task.
+    The runs of the choice have ``choice_steps`` steps, by default those of the task. A row that is in ``chosen_with``
+    takes the learning rate of another row and is not in ``name-choice``.
     """
     shorter = {
         row: replace(value, task=replace(value.task, steps=choice_steps or value.task.steps))
         for row, value in rows.items()
+        if row not in chosen_with
     }
     choices = {f"{row},{rate}": value.cell(rate) for row, value in shorter.items() for rate in rates}
     return (
         Functions(f"{name}-choice", choices, choice_seeds, validate, settings),
-        ChosenRate(name, rows, FINAL_SEEDS, run, settings, choice=f"{name}-choice", rates=rates),
+        ChosenRate(name, rows, FINAL_SEEDS, run, settings, f"{name}-choice", rates, chosen_with),
     )
 
 

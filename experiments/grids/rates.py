@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,13 @@ def mean_losses(path: Path) -> dict[str, float]:
 class ChosenRate(Functions):
     """Rows trained with the learning rate of least mean validation loss in another grid; the first one wins a tie.
 
-    Rows have a method ``cell(learning_rate)``; ``settings`` of a cell contain ``learning_rate``.
+    Rows have a method ``cell(learning_rate)``; ``settings`` of a cell contain ``learning_rate``. A row that is in
+    ``chosen_with`` takes the learning rate of another row.
     """
 
     choice: str = ""
     rates: Sequence[float] = ()
+    chosen_with: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, row: str, found: Mapping[str, Any]) -> None:
         if found["settings"] != self._plain_settings(row, found["settings"]["learning_rate"]):
@@ -55,6 +57,7 @@ class ChosenRate(Functions):
         Raises:
             ValueError: some learning rates were not run.
         """
+        row = self.chosen_with.get(row, row)
         losses = mean_losses(place.results / f"{self.choice}.jsonl")
         tried = {rate: losses[f"{row},{rate}"] for rate in self.rates if f"{row},{rate}" in losses}
         if len(tried) < len(self.rates):

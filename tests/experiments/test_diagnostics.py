@@ -123,6 +123,8 @@ def test_the_best_rate_on_validation_is_trained(tmp_path: Path) -> None:
     refused("a has no learning rate yet", final.run, "a", 1, Place(tmp_path))
     add_line(tmp_path / "tiny-choice.jsonl", {"row": f"a,{RATES[2]}", "seed": 0, "validation": {"loss": 1.2}})
     run_grid(final, ["a"], [1], Place(tmp_path))
+    with_another = ChosenRate("tiny", {"a": row, "b": row}, settings=settings, chosen_with={"b": "a"}, **options)
+    assert with_another.best("b", Place(tmp_path)) == RATES[1]
     found = final.run("a", 1, Place(tmp_path))
     wanted = settings(replace(tiny(), learning_rate=RATES[1]))
     assert found == {"settings": json.loads(json.dumps(wanted)), "rate": RATES[1]}
