@@ -14,7 +14,7 @@ from typing import Any
 from experiments.grids.fair import COMMON, DATASETS, EMBEDDINGS, Row, deal, fair_grids
 from experiments.paper.protocol import Cell
 
-__all__ = ["GRIDS"]
+__all__ = ["GRIDS", "ROWS"]
 
 # The bias of the weights starts at -log 32, where a sentence has about 20 tokens.
 COHERENT = {"attention_score": "cosine", "attention_normalization": "sigmoid", "max_position_embeddings": 32}

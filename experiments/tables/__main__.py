@@ -22,6 +22,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/benchmarks-gpu.md": ("cases", "launches"),
     "docs/choose.md": ("verdicts",),
     "docs/comparisons.md": ("choose", "verdicts"),
+    "docs/concepts/attention-scores.md": ("coherent",),
     "docs/concepts/positions.md": ("positions",),
     "docs/decisions/0002-linear.md": ("cases",),
     "docs/decisions/0003-blocked-attention.md": ("cases",),

@@ -18,6 +18,7 @@ from experiments.grids import (
 from experiments.paper import data, protocol
 from experiments.paper.protocol import EMBEDDINGS, NETWORKS, PAPER_NETWORKS, Cell
 from experiments.tables import (
+    coherent,
     paper as render,
 )
 from scipy.stats import wilcoxon
@@ -191,6 +192,17 @@ def test_coherent_rows_differ_in_attention_alone(small_data):
         assert (model.attention_score, model.attention_normalization) == ("cosine", "sigmoid")
         changed = {key for key, value in model.to_dict().items() if value != config.to_dict()[key]}
         assert changed == {"attention_score", "attention_normalization", "max_position_embeddings"}
+
+
+def test_coherent_rows_are_judged_beside_softmax(tmp_path):
+    assert coherent.coherent_table(tmp_path) == coherent.MISSING
+    for grid, accuracies in (("fair-coherent", (0.8, 0.82)), ("fair", (0.7, 0.72))):
+        for seed, accuracy in enumerate(accuracies):
+            line = {"row": "mr,Transformer,TPE,equal", "seed": seed, "test_accuracy": accuracy}
+            add_line(tmp_path / f"{grid}.jsonl", line)
+    lines = coherent.coherent_table(tmp_path).splitlines()[2:]
+    assert [line.count("against") for line in lines] == [0, 0, 0, 1]
+    assert "|  | better: 81.0 ± 1.4 against 71.0 ± 1.4 |  |" in lines[-1]
 
 
 def test_states_choose_among_as_many_settings(small_data):
