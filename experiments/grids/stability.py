@@ -64,8 +64,10 @@ PROTOCOL: dict[str, Any] = {
 
 
 # Language models and memory networks have their own tasks and the same training.
+WRITING = "the same texts in order: 128 to be written"
 TASKS = {
-    "ComplexRecurrentLM": "the same texts in order: 128 to be written",
+    "ComplexRecurrentLM": WRITING,
+    "ComplexMamba": WRITING,
     "ComplexMemoryNetwork": "256 stories of four sentences of a person and one of three places: where is the person?",
 }
 
@@ -75,7 +77,7 @@ class Setting:
     """A change of a family's default configuration, and its group in the table."""
 
     group: str
-    changes: tuple[tuple[str, str], ...]
+    changes: tuple[tuple[str, Any], ...]
     family: str = "ComplexOrder"
 
     @property
@@ -119,6 +121,7 @@ def settings() -> list[Setting]:
         for changes in _recurrent_changes(kind)
     ]
     rows += [Setting("Recurrent language model", changes, "ComplexRecurrentLM") for changes in LANGUAGE_MODELS]
+    rows += [Setting("Mamba-3", changes, "ComplexMamba") for changes in STATE_SPACES]
     rows += [Setting("Memory network", changes, "ComplexMemoryNetwork") for changes in MEMORIES]
     return rows
 
@@ -130,6 +133,13 @@ LANGUAGE_MODELS = (
     (("embedding_type", "phase_position"),),
     (("transform", "causal_z"),),
     (("rnn_type", "lru"),),
+)
+STATE_SPACES = (
+    (("number_field", "complex"),),
+    (("A_activation", "softplus"),),
+    (("intermediate_size", None),),
+    (("mimo_rank", 2),),
+    (("number_field", "real"),),
 )
 MEMORIES = (
     *((("variant", "sentence_memory"), ("attention_score", name)) for name in MEMORY_SCORES),
@@ -167,7 +177,7 @@ def training_data(family: str) -> Task:
     rows = dict(tokenizer(texts, padding=True, return_tensors="pt"))
     rows = {name: rows[name] for name in ("input_ids", "attention_mask")}
     sizes = {"vocab_size": len(tokenizer)}
-    if family == "ComplexRecurrentLM":
+    if TASKS.get(family) == WRITING:
         rows = {name: value[labels == 1] for name, value in rows.items()}
         words = rows["input_ids"].masked_fill(rows["attention_mask"] == 0, -100)
         return Task({**rows, "labels": words}, sizes, math.log(len(tokenizer)))
@@ -196,8 +206,8 @@ def make_model(setting: Setting, task: Task) -> PreTrainedModel:
     sizes = {key: value for key, value in PROTOCOL.items() if hasattr(config_class, key)}
     if hasattr(config_class, "recurrent_size"):
         sizes = {"hidden_size": PROTOCOL["hidden_size"], "recurrent_size": PROTOCOL["hidden_size"]}
-    config = config_class(**sizes, **task.sizes, **dict(setting.changes))
-    head = "ForCausalLM" if setting.family == "ComplexRecurrentLM" else "ForSequenceClassification"
+    config = config_class(**{**sizes, **task.sizes, **dict(setting.changes)})
+    head = "ForCausalLM" if TASKS.get(setting.family) == WRITING else "ForSequenceClassification"
     return getattr(complex_transformers, setting.family + head)(config)
 
 
