@@ -79,9 +79,11 @@ def test_packed_rows_are_apart_also_after_a_cache():
     positions = torch.tensor([[0, 1, 0, 1, 2, 3, 0, 1, 2]])
     assert_close(r(model(tokens, position_ids=positions).logits), r(expected))
     assert_close(r(model(tokens, cu_seq_lens_q=torch.tensor([0, 2, 6, 9])).logits), r(expected))
-    cache = model(tokens[:, :4], position_ids=positions[:, :4], use_cache=True).cache
-    rest = model(tokens[:, 4:], position_ids=positions[:, 4:], cache=cache).logits
-    assert_close(r(rest), r(expected[:, 4:]))
+    for sizes in ([4, 5], [1] * 9):
+        cache, found = model.new_memory(), []
+        for piece, places in zip(tokens.split(sizes, dim=1), positions.split(sizes, dim=1), strict=True):
+            found.append(model(piece, position_ids=places, cache=cache).logits)
+        assert_close(r(torch.cat(found, 1)), r(expected))
 
 
 EXACT = {torch.float64: 1e-10, torch.float32: 1e-5}

@@ -169,9 +169,10 @@ def without_full_mask(mask: Tensor | None) -> Tensor | None:
 
 def sequence_starts(position_ids: Tensor | None, attention_mask: Tensor | None, past_length: int) -> Tensor | None:
     """Return where packed sequences start, ``[B or 1, T]``; None if every row continues one sequence."""
-    if position_ids is None or attention_mask is not None or position_ids.shape[1] == 1:
+    is_first = not past_length
+    if position_ids is None or attention_mask is not None or (is_first and position_ids.shape[1] == 1):
         return None
-    if not past_length:
+    if is_first:
         ids = sequence_ids(position_ids, attention_mask)
         return None if ids is None else ids.diff(dim=-1, prepend=torch.zeros_like(ids[:, :1])) > 0
     starts = position_ids == 0
