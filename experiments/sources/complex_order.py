@@ -197,7 +197,8 @@ RUNS = Part(
             "analysis.frequency_table",
             "paper-table7 sst2",
             "as in the paper, words of strong sentiment are among the highest "
-            f"([words]({PAGE}#table-7-words-of-greatest-and-smallest-frequency))",
+            f"([words]({PAGE}#table-7-words-of-greatest-and-smallest-frequency), drawn by "
+            "`python -m experiments.figures words`)",
         ),
     ),
 )
