@@ -162,6 +162,11 @@ PERIODS = (
     replace(_PERIODS, options=(("frequency_init", "normal"),)),
 )
 
+# TPE with trained frequencies (section 3.1); with fixed ones it is a row of Table 2.
+TRAINED_TPE = tuple(
+    Cell(dataset, network, "TPE", 0, trained_positions=True) for dataset in ("trec", "subj") for network in TABLE2
+)
+
 # Of complex LSTMs, chosen on TREC's validation split like the other options of this table.
 GATE = (("gate", "modulus"),)
 
@@ -223,5 +228,6 @@ GRIDS = (
         {name: Cell(name, "Transformer", "complex-order", 0) for name in DATASETS},
         function=quietly(word_frequencies),
     ),
+    Functions("paper-trained-tpe", _rows_of(TRAINED_TPE), (0, 1, 2), quietly(run_cell), settings),
     Functions("paper-periods", _rows_of(PERIODS), (0, 1, 2), quietly(period_run), settings),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,27 @@ def table7(results: Path) -> str:
     return f"{markdown_table(['frequencies', 'words'], rows)}\n\nPeriods: {quartiles}; {ends}."
 
 
+def trained_rows(results: Path) -> list[list[str]]:
+    """Return data set, network, TPE with fixed and with trained frequencies, the verdict on the latter, and seeds."""
+    grid = GRIDS["paper-trained-tpe"]
+    rows = []
+    for row, runs in find_runs(results / f"{grid.name}.jsonl", grid.rows).items():
+        cell = grid.rows[row]
+        fixed = read_runs(results / "paper-table2.jsonl", replace(cell, trained_positions=False).row)
+        scores = [figures(found, "test_accuracy") for found in (runs, fixed)]
+        seeds = f"{len(fixed)}, {len(runs)}"
+        compared = verdict(*scores) if len(runs) > 1 else ""
+        rows.append([cell.dataset.upper(), cell.network, percent(scores[1]), percent(scores[0]), compared, seeds])
+    return rows
+
+
+def trained_table(results: Path) -> str:
+    """Tabulate TPE with fixed and with trained frequencies."""
+    rows = trained_rows(results)
+    header = ["data set", "network", "fixed", "trained", "trained against fixed", "seeds (fixed, trained)"]
+    return markdown_table(header, rows) if rows else MISSING
+
+
 PERIOD_NAMES = dict(
     zip(
         [cell.row for cell in PERIODS],
@@ -299,6 +321,7 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
         "table5": partial(published_table, table=TABLE5),
         "table6": partial(published_table, table=TABLE6),
         "table7": table7,
+        "trained-tpe": trained_table,
         "periods": periods_table,
         "parts-of-speech": tags_table,
     }

@@ -29,7 +29,7 @@ def test_parts_of_a_run_have_one_color(tmp_path: Path) -> None:
         curves = {"real": [0.1, 0.2 + seed], "imag": [0.3, 0.4 + seed]}
         add_line(tmp_path / "thesis-dynamics.jsonl", {"row": "quadrant-real", "seed": seed, **curves})
     (axis,) = figures.weights(tmp_path).axes
-    assert [line.get_ydata() for line in axis.lines][2:4] == [[0.1, 1.2], [0.3, 1.4]]
+    assert [list(line.get_ydata()) for line in axis.lines][2:4] == [[0.1, 1.2], [0.3, 1.4]]
     assert [line.get_color() for line in axis.lines] == ["C0", "C0", "C1", "C1", "C2", "C2"]
     assert [line.get_linestyle() for line in axis.lines] == ["-", "--"] * 3
 
