@@ -17,6 +17,7 @@ import transformers
 from experiments.grid import Functions
 from experiments.paper.data import DATASETS, FOLDS
 from experiments.paper.figures import word_frequencies
+from experiments.paper.periods import period_run
 from experiments.paper.protocol import EMBEDDINGS, PAPER_NETWORKS, Cell, run_cell, settings, validate_cell
 
 __all__ = ["GCN_TABLE", "GRIDS", "TABLE2", "TABLE4", "TABLE5", "TABLE6", "WIDTHS", "Published", "Scheme"]
@@ -152,6 +153,20 @@ WIDTHS: dict[str, tuple[str, tuple[tuple[str, Any], ...]]] = {
     "free complex table": ("complex-order", (("embedding_type", "word"),)),
 }
 
+# Average periods: initial frequencies of App. A and of App. C, and a learning rate that moves them.
+_PERIODS = Cell("sst2", "Transformer", "complex-order", 0)
+PERIODS = (
+    replace(_PERIODS, dataset="trec"),
+    _PERIODS,
+    replace(_PERIODS, training=(("frequency_learning_rate", 0.03),)),
+    replace(_PERIODS, options=(("frequency_init", "normal"),)),
+)
+
+# TPE with trained frequencies (section 3.1); with fixed ones it is a row of Table 2.
+TRAINED_TPE = tuple(
+    Cell(dataset, network, "TPE", 0, trained_positions=True) for dataset in ("trec", "subj") for network in TABLE2
+)
+
 # Of complex LSTMs, chosen on TREC's validation split like the other options of this table.
 GATE = (("gate", "modulus"),)
 
@@ -213,4 +228,6 @@ GRIDS = (
         {name: Cell(name, "Transformer", "complex-order", 0) for name in DATASETS},
         function=quietly(word_frequencies),
     ),
+    Functions("paper-trained-tpe", _rows_of(TRAINED_TPE), (0, 1, 2), quietly(run_cell), settings),
+    Functions("paper-periods", _rows_of(PERIODS), (0, 1, 2), quietly(period_run), settings),
 )

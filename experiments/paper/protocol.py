@@ -25,6 +25,7 @@ import complex_transformers
 from complex_transformers import ComplexTrainer, build_tokenizer
 from complex_transformers.data.vectors import read_vectors
 from experiments.paper.data import data_folder, load_parts
+from experiments.paper.trained_positions import train_sinusoids
 
 __all__ = [
     "EMBEDDINGS",
@@ -107,6 +108,7 @@ class Cell:
     fold: int = 0
     options: tuple[tuple[str, Any], ...] = ()  # configuration fields
     training: tuple[tuple[str, Any], ...] = ()  # TrainingArguments fields
+    trained_positions: bool = False  # of TPE
 
     @property
     def number_field(self) -> str:
@@ -118,7 +120,8 @@ class Cell:
         """A name that is unique within a table, without the seed."""
         options = "".join(f",{name}={value}" for name, value in (*self.options, *self.training))
         fold = f",fold={self.fold}" if self.fold else ""
-        return f"{self.dataset},{self.network},{self.embedding}{options}{fold}"
+        trained = ",trained" if self.trained_positions else ""
+        return f"{self.dataset},{self.network},{self.embedding}{trained}{options}{fold}"
 
 
 class KeepBest(TrainerCallback):
@@ -194,6 +197,8 @@ def build_model(cell: Cell, vocabulary: dict[str, int], num_labels: int) -> tupl
         **{**fields, **dict(cell.options)}, vocab_size=len(vocabulary), num_labels=num_labels
     )
     model = getattr(complex_transformers, f"{network.family}ForSequenceClassification")(config)
+    if cell.trained_positions:
+        train_sinusoids(model)
     if not network.vectors:
         return model, None
     return model, model.get_input_embeddings().load_vectors(_vectors(), vocabulary)

@@ -4,19 +4,23 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 from pathlib import Path
+from typing import Any
 
 from benchmarks.reporting import read_lines
 
+from experiments.grids import GRIDS
 from experiments.grids.paper import TABLE2
 from experiments.sources.rows import NOT_RUN, Part, Row
-from experiments.tables.paper import wins
+from experiments.tables.paper import trained_rows, wins
+from experiments.tables.runs import figures, find_runs, mean_std
 
 __all__ = ["PAPER", "SLIDES"]
 
 PROSE = "nothing to build or run"
 PAGE = "../paper.md"
+HINTS = "#slides-average-period-parts-of-speech-and-the-local-root"
 LANGUAGE = "../../examples/language-modeling/README.md"
 
 
@@ -27,15 +31,51 @@ def table2(results: Path) -> str:
     return f"{counted}; the paper has it largest in all ([table]({PAGE}#table-2-five-embeddings-under-four-networks))"
 
 
-def periods(results: Path) -> str:
-    """Return 2 pi / delta of the words with the highest and the lowest frequency."""
-    lines = read_lines(results / "paper-table7.jsonl")
-    if not lines:
+def trained(results: Path) -> str:
+    """Count the networks whose trained sinusoids are on par with fixed ones."""
+    if not (rows := trained_rows(results)):
         return NOT_RUN
-    ends = [2 * math.pi / delta for _, delta in (lines[0]["words"][0], lines[0]["words"][-1])]
+    decided = [row[4] for row in rows if row[4]]
+    pairs = f"on par with fixed ones in {decided.count('on par')} of {len(decided)} pairs of a network and a data set"
+    return f"{pairs if decided else 'one seed so far: no verdict'} ([table]({PAGE}#table-2-trained-sinusoids))"
+
+
+def period_runs(results: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the runs of ``paper-periods``."""
+    return find_runs(results / "paper-periods.jsonl", GRIDS["paper-periods"].rows)
+
+
+def periods(results: Path) -> str:
+    """Return the average period of each setting."""
+    if not (found := period_runs(results)):
+        return NOT_RUN
+    means = ", ".join(mean_std(figures(runs, "period"), 1) for runs in found.values())
     return (
-        f"not as in the slides: 2π/δ of the listed words is {min(ends):.0f} to {max(ends):.0f} positions, near its "
-        "initial value, which training hardly changes; the length of a sentence does not enter"
+        f"not reproduced: {means} positions in {len(found)} settings; the initial frequencies and their learning rate "
+        f"decide, not the length of a sentence ([table]({PAGE}{HINTS}))"
+    )
+
+
+def local_root(results: Path) -> str:
+    """Return the largest correlation of a word's frequency with its distance to the local root."""
+    if not (found := period_runs(results)):
+        return NOT_RUN
+    names = ("position", "distance")
+    means = [statistics.fmean(figures(runs, f"spearman/{name}")) for runs in found.values() for name in names]
+    return f"not reproduced: Spearman correlations of at most {max(map(abs, means)):.2f} ([table]({PAGE}{HINTS}))"
+
+
+def adjectives(results: Path) -> str:
+    """Return how far the average period of adjectives is from the average of all words."""
+    if not (found := period_runs(results)):
+        return NOT_RUN
+    far = [
+        abs(statistics.fmean(figures(runs, "tags/ADJ/period")) / statistics.fmean(figures(runs, "period")) - 1)
+        for runs in found.values()
+    ]
+    return (
+        f"not reproduced: the average period of adjectives is within {100 * max(far):.1f} % of the average of all "
+        f"words ([table]({PAGE}{HINTS}))"
     )
 
 
@@ -155,7 +195,9 @@ RUNS = Part(
         Row(
             "Section 3.1",
             "trained trigonometric positions are as good",
-            result="not repeated: no layer trains sinusoids",
+            "experiments/paper/trained_positions.py",
+            "paper-trained-tpe",
+            trained,
         ),
         Row("Table 3", "five systems of other papers", result="not repeated: figures of other papers"),
         Row(
@@ -197,7 +239,8 @@ RUNS = Part(
             "analysis.frequency_table",
             "paper-table7 sst2",
             "as in the paper, words of strong sentiment are among the highest "
-            f"([words]({PAGE}#table-7-words-of-greatest-and-smallest-frequency))",
+            f"([words]({PAGE}#table-7-words-of-greatest-and-smallest-frequency), drawn by "
+            "`python -m experiments.figures words`)",
         ),
     ),
 )
@@ -297,19 +340,23 @@ SLIDES = (
             Row(
                 "Hint 1: periods of 14 to 17 positions",
                 "length of a sentence",
-                "analysis.period_summary",
-                "paper-table7 sst2",
+                "experiments/paper/periods.py",
+                "paper-periods",
                 periods,
             ),
             Row(
                 "Hint 2: distance to the local root",
                 "a periodic indicator of the parse",
-                result="not repeated: needs parses of the training texts",
+                "experiments/paper/periods.py",
+                "paper-periods",
+                local_root,
             ),
             Row(
                 "Adjectives may be more flexible",
                 "frequency by part of speech",
-                result="not repeated: needs parts of speech of the training texts",
+                "experiments/paper/periods.py",
+                "paper-periods",
+                adjectives,
             ),
         ),
     ),

@@ -162,7 +162,7 @@ CHAPTER3 = Part(
             "weights during training, MNIST",
             "analysis.plot_weight_trace",
             "thesis-dynamics mnist-5000",
-            f"[weight dynamics]({PAGE}#weight-dynamics), as correlations; not drawn",
+            f"[drawn]({PAGE}#weight-dynamics) for the first weight, and measured as correlations",
         ),
         Row(
             "Figure 3.4",
@@ -176,14 +176,16 @@ CHAPTER3 = Part(
             "recipes.quadrant_data",
             "thesis-synthetic",
             f"[table]({PAGE}#the-synthetic-task). Complex inputs, complex and real network, `split_relu`: "
-            "{thesis-synthetic|complex,relu,complex|complex,relu,real|test}",
+            "{thesis-synthetic|complex,relu,complex|complex,relu,real|test}. "
+            f"[Drawn]({PAGE}#the-synthetic-task) by `python -m experiments.figures quadrants`",
         ),
         Row(
             "Figures 3.7, 3.8",
             "weights of the synthetic task",
             "analysis.part_coupling",
             'thesis-dynamics "quadrant-*"',
-            f"reproduced, with another cause: [weight dynamics]({PAGE}#weight-dynamics)",
+            f"[drawn]({PAGE}#weight-dynamics) by `python -m experiments.figures weights`; reproduced, "
+            "with another cause",
         ),
     ),
 )

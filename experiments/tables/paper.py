@@ -7,6 +7,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from scipy.stats import wilcoxon
 
 from experiments.grids import GRIDS
 from experiments.grids.fair import FINAL_SEEDS
-from experiments.grids.paper import GCN_TABLE, TABLE2, TABLE4, TABLE5, TABLE6, WIDTHS, Published
+from experiments.grids.paper import GCN_TABLE, PERIODS, TABLE2, TABLE4, TABLE5, TABLE6, WIDTHS, Published
 from experiments.paper.protocol import EMBEDDINGS, NETWORKS
 from experiments.tables.runs import MISSING, figures, find_runs, holm, mean_std, read_runs
 from experiments.tables.verdicts import verdict
@@ -27,6 +28,7 @@ __all__ = ["TABLES", "accuracy_table", "signed_rank", "whole_rows"]
 # Which row complex-order is significantly better (or worse) than; the marks of the paper, in the order of EMBEDDINGS.
 MARKS = dict(zip(EMBEDDINGS, ("§", "†", "‡", "*"), strict=False))
 LEVEL = 0.05
+PARTS_OF_SPEECH = ("ADJ", "ADV", "NOUN", "PROPN", "PRON", "VERB", "AUX", "ADP", "DET", "SCONJ", "NUM", "PUNCT")
 COMPLEX_ORDER = "complex_order"  # row of the grids of Tables 5 and 6
 
 FIELDS = {embedding: field for embedding, (_, field) in EMBEDDINGS.items()}
@@ -204,6 +206,74 @@ def table7(results: Path) -> str:
     return f"{markdown_table(['frequencies', 'words'], rows)}\n\nPeriods: {quartiles}; {ends}."
 
 
+def trained_rows(results: Path) -> list[list[str]]:
+    """Return data set, network, TPE with fixed and with trained frequencies, the verdict on the latter, and seeds."""
+    grid = GRIDS["paper-trained-tpe"]
+    rows = []
+    for row, runs in find_runs(results / f"{grid.name}.jsonl", grid.rows).items():
+        cell = grid.rows[row]
+        fixed = read_runs(results / "paper-table2.jsonl", replace(cell, trained_positions=False).row)
+        scores = [figures(found, "test_accuracy") for found in (runs, fixed)]
+        seeds = f"{len(fixed)}, {len(runs)}"
+        compared = verdict(*scores) if len(runs) > 1 else ""
+        rows.append([cell.dataset.upper(), cell.network, percent(scores[1]), percent(scores[0]), compared, seeds])
+    return rows
+
+
+def trained_table(results: Path) -> str:
+    """Tabulate TPE with fixed and with trained frequencies."""
+    rows = trained_rows(results)
+    header = ["data set", "network", "fixed", "trained", "trained against fixed", "seeds (fixed, trained)"]
+    return markdown_table(header, rows) if rows else MISSING
+
+
+PERIOD_NAMES = dict(
+    zip(
+        [cell.row for cell in PERIODS],
+        ("TREC", "SST-2", "SST-2, frequencies trained faster", "SST-2, frequencies from N(0, 1)"),
+        strict=True,
+    )
+)
+
+
+def periods_table(results: Path) -> str:
+    """Tabulate average periods, and the correlations of a word's frequency with its count and its distances."""
+    found = find_runs(results / "paper-periods.jsonl", PERIOD_NAMES)
+    columns = ("count", "position", "position_given_count", "distance", "distance_given_count")
+    rows = [
+        [
+            PERIOD_NAMES[row],
+            f"{runs[0]['mean_length']:.1f}",
+            f"{runs[0]['initial_period']:.1f}",
+            mean_std(figures(runs, "period"), 1),
+            *(mean_std(figures(runs, f"spearman/{name}"), 2) for name in columns),
+            percent(figures(runs, "validation_accuracy")),
+            str(len(runs)),
+        ]
+        for row, runs in found.items()
+    ]
+    header = ["run", "words of a text", "initial period", "trained period", "count", "position"]
+    header += ["position given count", "distance", "distance given count", "validation", "seeds"]
+    return markdown_table(header, rows) if rows else MISSING
+
+
+def tags_table(results: Path) -> str:
+    """Tabulate the average period of every part of speech that all runs have, and its number of words."""
+    found = find_runs(results / "paper-periods.jsonl", PERIOD_NAMES)
+    shared = [tag for tag in PARTS_OF_SPEECH if found and all(tag in runs[0]["tags"] for runs in found.values())]
+    rows = [
+        [
+            tag,
+            *(
+                f"{mean_std(figures(runs, f'tags/{tag}/period'), 1)} ({runs[0]['tags'][tag]['words']})"
+                for runs in found.values()
+            ),
+        ]
+        for tag in shared
+    ]
+    return markdown_table(["part of speech", *(PERIOD_NAMES[row] for row in found)], rows) if rows else MISSING
+
+
 def published_table(results: Path, table: Published) -> str:
     """Tabulate the rows of a published table, ours beside them, and the verdict on complex-order against each."""
     ours = find_runs(results / f"{table.grid}.jsonl", [COMPLEX_ORDER]).get(COMPLEX_ORDER, [])
@@ -251,5 +321,8 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
         "table5": partial(published_table, table=TABLE5),
         "table6": partial(published_table, table=TABLE6),
         "table7": table7,
+        "trained-tpe": trained_table,
+        "periods": periods_table,
+        "parts-of-speech": tags_table,
     }
 }

@@ -25,7 +25,7 @@ from experiments.thesis.data import (
     load_task,
 )
 
-__all__ = ["ACTIVATIONS", "PROTOCOL", "Cell", "build", "run", "settings", "trace_run"]
+__all__ = ["ACTIVATIONS", "PROTOCOL", "Cell", "begin", "build", "run", "settings", "trace_run", "train"]
 
 # Names in the thesis's tables.
 ACTIVATIONS = {
@@ -202,7 +202,8 @@ def summary(found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _begin(cell: Cell, seed: int) -> tuple[Task, PreTrainedModel]:
+def begin(cell: Cell, seed: int) -> tuple[Task, PreTrainedModel]:
+    """Return the data set and the untrained network of a run."""
     torch.set_num_threads(1)
     task = load_task(cell.data, seed if cell.data.startswith("quadrant") else 0)
     torch.manual_seed(seed)
@@ -211,7 +212,7 @@ def _begin(cell: Cell, seed: int) -> tuple[Task, PreTrainedModel]:
 
 def run(cell: Cell, seed: int) -> dict[str, Any]:
     """Train a cell; the seed determines weights, the order of the batches, and the data of a synthetic task."""
-    task, model = _begin(cell, seed)
+    task, model = begin(cell, seed)
     start = time.perf_counter()
     found = train(cell, task, seed, model)
     return {
@@ -224,7 +225,7 @@ def run(cell: Cell, seed: int) -> dict[str, Any]:
 
 def trace_run(cell: Cell, seed: int) -> dict[str, Any]:
     """Train like ``run``, and record the mean absolute parts of the first weight after every epoch."""
-    task, model = _begin(cell, seed)
+    task, model = begin(cell, seed)
     trace = WeightTrace()
     trace.record(model, 0)
     found = train(cell, task, seed, model, trace.record)

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 from benchmarks.reporting import RESULTS, add_line, read_lines
 from datasets import Dataset, DatasetDict
 from experiments.grid import Place
@@ -23,6 +24,7 @@ from experiments.tables import (
 )
 from scipy.stats import wilcoxon
 
+from complex_transformers import decay_parameter_names
 from refusals import refused
 
 
@@ -92,6 +94,24 @@ def test_every_cell_builds_a_network_of_its_field(small_data, network, embedding
     assert model.config.embedding_type == embedding_type
     assert model.config.number_field == number_field
     assert coverage == (pytest.approx(1 / 3) if NETWORKS[network].vectors else None)
+
+
+def test_trained_sinusoids_start_as_fixed_ones_and_move(small_data):
+    fixed, trained = (Cell("mr", "FastText", "TPE", 0, trained_positions=flag) for flag in (False, True))
+    assert (fixed.row, trained.row) == ("mr,FastText,TPE", "mr,FastText,TPE,trained")
+    models = []
+    for cell in (fixed, trained):
+        torch.manual_seed(0)
+        models.append(protocol.build_model(cell, {"<pad>": 0, "film": 1, "odd": 2}, 2)[0].eval())
+    ids, table = torch.tensor([[1, 2, 2]]), models[1].get_input_embeddings()
+    torch.testing.assert_close(*(model(ids).logits for model in models), rtol=0, atol=0)
+    assert models[1].num_parameters() - models[0].num_parameters() == table.num_features == 50
+    assert "embeddings.frequency" not in " ".join(decay_parameter_names(models[1]))
+    cotangent = torch.randn(1, 3, 100)
+    (gradient,) = torch.autograd.grad(table(ids), table.frequency, cotangent)
+    position, wave = torch.arange(1, 4.0)[:, None], table.frequency.detach() * torch.arange(1, 4.0)[:, None]
+    real, imag = cotangent[0, :, :50], cotangent[0, :, 50:]
+    torch.testing.assert_close(gradient, (position * (imag * wave.cos() - real * wave.sin())).sum(0))
 
 
 @pytest.mark.full
