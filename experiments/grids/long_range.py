@@ -19,7 +19,7 @@ from experiments.diagnostics import Cell, Network, Task, run, settings, validate
 from experiments.grid import Functions, Grid
 from experiments.grids.rates import ChosenRate
 
-__all__ = ["ATTENTION", "FIELDS", "GRIDS", "RATES", "ROWS", "TASKS", "Row", "rate_grids"]
+__all__ = ["ATTENTION", "COMPLEX_ONLY", "FIELDS", "GRIDS", "RATES", "ROWS", "TASKS", "Row", "rate_grids"]
 
 RATES = (3e-3, 8e-3, 2e-2)
 CHOICE_SEEDS = (0,)

@@ -164,7 +164,9 @@ PERIODS = (
 
 # TPE with trained frequencies (section 3.1); with fixed ones it is a row of Table 2.
 TRAINED_TPE = tuple(
-    Cell(dataset, network, "TPE", 0, trained_positions=True) for dataset in ("trec", "subj") for network in TABLE2
+    Cell(dataset, network, "TPE", 0, options=(("trained_positions", True),))
+    for dataset in ("trec", "subj")
+    for network in TABLE2
 )
 
 # Of complex LSTMs, chosen on TREC's validation split like the other options of this table.

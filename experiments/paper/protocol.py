@@ -106,9 +106,8 @@ class Cell:
     embedding: str
     seed: int
     fold: int = 0
-    options: tuple[tuple[str, Any], ...] = ()  # configuration fields
+    options: tuple[tuple[str, Any], ...] = ()  # configuration fields, and ``trained_positions`` of TPE
     training: tuple[tuple[str, Any], ...] = ()  # TrainingArguments fields
-    trained_positions: bool = False  # of TPE
 
     @property
     def number_field(self) -> str:
@@ -120,8 +119,7 @@ class Cell:
         """A name that is unique within a table, without the seed."""
         options = "".join(f",{name}={value}" for name, value in (*self.options, *self.training))
         fold = f",fold={self.fold}" if self.fold else ""
-        trained = ",trained" if self.trained_positions else ""
-        return f"{self.dataset},{self.network},{self.embedding}{trained}{options}{fold}"
+        return f"{self.dataset},{self.network},{self.embedding}{options}{fold}"
 
 
 class KeepBest(TrainerCallback):
@@ -193,11 +191,13 @@ def build_model(cell: Cell, vocabulary: dict[str, int], num_labels: int) -> tupl
     # Sinusoids have amplitude 1, so embeddings get the same scale (Vaswani et al. 2017 multiply them by sqrt d).
     scale = {"initializer_range": 1.0} if embedding_type == "sinusoidal_position" and not network.vectors else {}
     fields = {"embedding_type": embedding_type, "number_field": cell.number_field, **network.sizes, **scale}
+    fields |= dict(cell.options)
+    trained_positions = fields.pop("trained_positions", False)
     config = getattr(complex_transformers, f"{network.family}Config")(
-        **{**fields, **dict(cell.options)}, vocab_size=len(vocabulary), num_labels=num_labels
+        **fields, vocab_size=len(vocabulary), num_labels=num_labels
     )
     model = getattr(complex_transformers, f"{network.family}ForSequenceClassification")(config)
-    if cell.trained_positions:
+    if trained_positions:
         train_sinusoids(model)
     if not network.vectors:
         return model, None

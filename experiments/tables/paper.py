@@ -212,7 +212,7 @@ def trained_rows(results: Path) -> list[list[str]]:
     rows = []
     for row, runs in find_runs(results / f"{grid.name}.jsonl", grid.rows).items():
         cell = grid.rows[row]
-        fixed = read_runs(results / "paper-table2.jsonl", replace(cell, trained_positions=False).row)
+        fixed = read_runs(results / "paper-table2.jsonl", replace(cell, options=()).row)
         scores = [figures(found, "test_accuracy") for found in (runs, fixed)]
         seeds = f"{len(fixed)}, {len(runs)}"
         compared = verdict(*scores) if len(runs) > 1 else ""
