@@ -264,11 +264,14 @@ PAGES_WITH_SNIPPETS = [
 ]
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("part", range(3))
-def test_snippets_run(part: int, tmp_path: Path) -> None:
-    pages = PAGES_WITH_SNIPPETS[part::3]
-    assert len(pages) > 5
+SLOW_PAGES = [page for page in PAGES_WITH_SNIPPETS if page.name in ("export.md", "state-tracking.md")]  # 30 s each
+QUICK_PAGES = [page for page in PAGES_WITH_SNIPPETS if page not in SLOW_PAGES]
+PARTS = [pytest.param(QUICK_PAGES[part::3], marks=pytest.mark.full, id=str(part)) for part in range(3)]
+
+
+@pytest.mark.parametrize("pages", [*PARTS, pytest.param(SLOW_PAGES, marks=pytest.mark.slow, id="slow")])
+def test_snippets_run(pages: list[Path], tmp_path: Path) -> None:
+    assert len(pages) > 1
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     environment["HF_HOME"] = str(tmp_path / "cache")
     command = [sys.executable, str(ROOT / "tests" / "run_snippets.py"), *map(str, pages)]

@@ -52,7 +52,7 @@ MORE = {
     "spectral_transformer": ("scaled", "decoder"),
 }
 QUICK = ("complex_fasttext: complex",)
-TRACED_LONGEST = ("complex_seq2seq", "synconmt")
+IN_THE_FULL_SET = ("complex_llama", "complex_mamba", "complex_order", "complex_text_rnn")  # others: make test-slow
 # One for each set of inputs.
 READERS = [
     Case(*name.split(": "))
@@ -77,8 +77,8 @@ EXPORTED = [
 def marks(case: Case) -> list[pytest.MarkDecorator]:
     if str(case) in QUICK:
         return []
-    slow = case.family in TRACED_LONGEST or case.variant in MORE.get(case.family, ())
-    return [pytest.mark.slow if slow else pytest.mark.full]
+    full = case.family in IN_THE_FULL_SET and case.variant not in MORE.get(case.family, ())
+    return [pytest.mark.full if full else pytest.mark.slow]
 
 
 PARAMS = [pytest.param(case, id=str(case), marks=marks(case)) for case in EXPORTED]

@@ -21,7 +21,7 @@ from experiments.grids.rates import ChosenRate
 
 __all__ = ["ATTENTION", "COMPLEX_ONLY", "FIELDS", "GRIDS", "RATES", "ROWS", "TASKS", "Row", "rate_grids"]
 
-RATES = (3e-3, 8e-3, 2e-2)
+RATES = (1.2e-3, 3e-3, 8e-3, 2e-2, 5e-2)
 CHOICE_SEEDS = (0,)
 FINAL_SEEDS = (1, 2, 3)
 

@@ -141,7 +141,7 @@ def test_memory_stands_beside_time() -> None:
     assert [line for line in table.splitlines() if "tokens" in line] == [row]
 
 
-@pytest.mark.parametrize("case", marked(KERNELS, ("attention", "dense", "packed")))
+@pytest.mark.parametrize("case", marked(KERNELS, ("dense",)))
 def test_layers_by_the_interpreter(case: str, launched: set[str], tmp_path: Path) -> None:
     tiny(case, tmp_path)
     assert launched == KERNELS[case]

@@ -33,14 +33,14 @@ def done(tmp_path_factory):
     return server, client
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_pushed_and_loaded(done):
     server, client = done
     assert client.returncode == 0, client.stdout
     assert server.unknown == []
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_shim_and_card_are_uploaded_with_the_weights(done):
     server, _ = done
     everything = {"config.json", "model.safetensors", "README.md", "complex_transformers_hub.py"}
@@ -50,7 +50,7 @@ def test_shim_and_card_are_uploaded_with_the_weights(done):
         assert repository.private == (name == "private")
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_pull_requests_and_branches_leave_the_main_branch(done):
     server, _ = done
     reviewed, proposed = (server.repositories["models", f"us/{name}"] for name in ("reviewed", "proposed"))

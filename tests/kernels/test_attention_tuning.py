@@ -16,10 +16,13 @@ from complex_transformers.nn import complex_attention
 from interpreter import DEVICE
 
 TILES = sorted({(name, *tile[:2]) for name, tiles in attention_tuning.CANDIDATES.items() for tile in tiles})
+ENDS = {find(tile for tile in TILES if tile[0] == name) for name in attention_tuning.CANDIDATES for find in (min, max)}
 
 
-@pytest.mark.full
-@pytest.mark.parametrize(("name", "queries", "keys"), TILES)
+@pytest.mark.parametrize(
+    ("name", "queries", "keys"),
+    [pytest.param(*tile, marks=pytest.mark.full if tile in ENDS else pytest.mark.slow) for tile in TILES],
+)
 def test_every_candidate_computes_the_same(launched, monkeypatch, name, queries, keys):
     def tiles(kernel, grid, arguments, constants, fixed, length_class):
         return fixed | ({"M": queries, "N": keys} if kernel.fn.__name__ == name else {})
