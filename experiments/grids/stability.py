@@ -91,7 +91,8 @@ class Setting:
     @property
     def label(self) -> str:
         """The name shown in the table."""
-        return ", ".join(f"`{value}`" for _, value in self.changes)
+        texts = (value if isinstance(value, str) else f"{key}={value}" for key, value in self.changes)
+        return ", ".join(f"`{text}`" for text in texts)
 
     def is_default(self) -> bool:
         """Return whether this is the default configuration of the family."""
