@@ -57,16 +57,11 @@ def same_kernel(convolution: Circular, length: int) -> InFrequency:
     return layer
 
 
-def name_of(taps: int) -> str:
-    """Return the name of a convolution in time."""
-    return f"conv1d, {taps:,} taps"
-
-
 def layers_of(length: int, signal: Tensor) -> dict[str, nn.Module]:
     """Return convolutions in time, and the detour through the spectrum, checked against each of them."""
     layers: dict[str, nn.Module] = {}
     for taps in sorted({*KERNELS, length}):
-        layers[name_of(taps)] = convolution = Circular(taps)
+        layers[f"conv1d, {taps:,} taps"] = convolution = Circular(taps)
         layers[DETOUR] = same_kernel(convolution, length)
         with torch.no_grad():
             torch.testing.assert_close(layers[DETOUR](signal), convolution(signal), rtol=1e-3, atol=1e-3)

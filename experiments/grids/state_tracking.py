@@ -36,7 +36,7 @@ def _task(function: str, steps: int = 3000, label_smoothing: float = 0.1, **opti
 
 TASKS = {
     "parity": _task("parity_data", 12000),
-    # With a label smoothing of 0.1, angles are not exact enough: state-tracking-limits.
+    # In trials of one seed, more smoothing made angles more exact; state-tracking-limits has rows for it.
     "addition-5": _task("modular_addition_data", 12000, label_smoothing=0.6, modulus=5),
     "addition-60": _task("modular_addition_data", modulus=60),
     "arithmetic": _task("modular_arithmetic_data"),

@@ -157,7 +157,7 @@ def test_table(tmp_path: Path) -> None:
 
 def test_claims(tmp_path: Path) -> None:
     assert long_range.claims_table(tmp_path) == long_range.MISSING
-    better = {"64": (0.9, 0.8), "128": (0.5, 0.52), "256": (0.2, 0.4), "512": (0.2, 0.4), "1024": (0.2, 0.2)}
+    better = {"64": (0.9, 0.8), "128": (0.5, 0.51), "256": (0.2, 0.4), "512": (0.2, 0.4), "1024": (0.2, 0.2)}
     for row, which in (("copy,rotary-sigmoid,complex", 0), ("copy,rotary,complex", 1)):
         for seed in (1, 2, 3):
             test = {length: {"accuracy": both[which] + 0.02 * seed} for length, both in better.items()}
