@@ -6,9 +6,9 @@
     python -m experiments.run state-space-text          # the best of them, 800 steps, with three other seeds
     python -m experiments.tables complex_mamba          # the tables in docs/models/complex_mamba.md
 
-Data, training and test windows are shared with ``experiments.grids.positions``, whose results hold the Llamas. The other
-networks have embeddings of the same stored width; a size of their layers is fitted to the parameters of the complex
-Llama.
+Data, training and test windows are shared with ``experiments.grids.positions``, whose results hold the Llamas. The
+other networks have embeddings of the same stored width; a size of their layers is fitted to the parameters of the
+complex Llama.
 """
 
 from __future__ import annotations
