@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -11,9 +12,12 @@ from typing import Any
 
 import pytest
 from benchmarks.reporting import RESULTS, ROOT, read_lines
+from experiments.figures import FEWEST, TRANSLATORS, initial_delta
+from experiments.grids.paper import PERIODS
 from experiments.tables.runs import figures
 from experiments.thesis.printed import PRINTED
 from experiments.thesis.printed_semantics import PRINTED_PHRASES
+from scipy.stats import t as student
 
 DEPTHS = (0, 2, 4, 8)
 PARITY = ("", ", without rotation")
@@ -199,6 +203,30 @@ def paper() -> Iterator[str]:
         for network in ("FastText", "LSTM", "CNN", "Transformer", "GCN")
     )
     yield f"It is better than complex-vanilla in {better} of the 15 pairs"
+    yield from periods()
+    (frequencies,) = read_lines(RESULTS / "paper-table7.jsonl")
+    raised = [100 * (delta / initial_delta() - 1) for _, delta in frequencies["words"]]
+    yield f"training raised every listed frequency, by {min(raised):.0f} to {max(raised):.0f} %"
+
+
+def periods() -> Iterator[str]:
+    questions, sentences, fast, normal = found = [runs("paper-periods", cell.row)[0] for cell in PERIODS]
+    assert [round(run["period"], -1) for run in (questions, sentences)] == [50, 50]
+    yield f"it stays at {normal['period']:.0f}, the initial value"
+    yield f"for the frequencies it falls to {fast['period']:.0f}, and validation accuracy falls too"
+    count = sentences["in_treebank"]
+    # r with p = 0.05: Student's t of r sqrt((n - 2) / (1 - r^2)).
+    least = {run["in_treebank"]: student.isf(0.025, run["in_treebank"] - 2) for run in found}
+    smallest = {number: t / math.sqrt(number - 2 + t**2) for number, t in least.items()}
+    yield f"With the {count} words of SST-2, a correlation of {smallest[count]:.2f} has p = 0.05"
+    tested = [
+        abs(value) >= smallest[run["in_treebank"]]
+        for run in found
+        for name, value in run["spearman"].items()
+        if name != "count"
+    ]
+    yield f"Of the {len(tested)} correlations, {sum(tested)} reach p = 0.05"
+    assert all(abs(run["tags"]["ADJ"]["period"] / run["period"] - 1) < 0.01 for run in found)
 
 
 # --- examples -------------------------------------------------------------------------------------------------------
@@ -297,6 +325,14 @@ def syntax() -> Iterator[str]:
     yield f"reduces the difference to {bleu('bahdanau') - bleu('synconmt-b-concat'):.1f}"
     gains = [bleu(f"synconmt-{decoder}-projected") - bleu(f"synconmt-{decoder}-alpha") for decoder in "bl"]
     yield f"gain {min(gains):.1f} to {max(gains):.1f} BLEU"
+    losses = []
+    for row in TRANSLATORS:
+        lengths = [
+            [group["bleu"] for group in run["bleu_by_length"] if group["sentences"] >= FEWEST]
+            for run in runs("synconmt", row)
+        ]
+        losses.append(statistics.fmean(groups[0] - groups[-1] for groups in lengths))
+    yield f"All networks lose {min(losses):.0f} to {max(losses):.0f} BLEU from the shortest to the longest group"
     relations = [bleu(f"{real}-relations") - bleu(real) for real in ("bahdanau", "luong")]
     yield f"change the real networks by {relations[0]:+.1f} (B) and {relations[1]:+.1f} BLEU (L)"
 
