@@ -23,7 +23,12 @@ __all__ = ["case"]
 
 REAL, HALF, PACKED, PLAIN = "nn.Linear", "nn.Linear, bfloat16", "packed", "packed, without kernels"
 SHAPES = ((4096, 4096), (4096, 11008))  # layers of Llama 7B
-LIFTED: dict[str, Any] = {"linear_type": "widely_linear", "gate_product": "parts", "norm_scale": "stored"}
+LIFTED: dict[str, Any] = {
+    "linear_type": "widely_linear",
+    "gate_product": "parts",
+    "norm_scale": "stored",
+    "position_type": "rotary",
+}
 SMOLLM2: dict[str, Any] = {
     "vocab_size": 49152,
     "hidden_size": 576,

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from complex_transformers import nn as cnn
+from complex_transformers.nn.low_bit.rounding import rounded_values
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, randn, z
 from refusals import refused
 
@@ -48,6 +49,18 @@ def test_stages_are_those_of_the_loop(stages, granularity):
     assert scales.tolist() == expected_scales.tolist()
     found = torch.complex(*cnn.unit_values(codes, scales.double())).numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("granularity", ["row", "tensor"])
+def test_training_rounds_as_packing_does(granularity, dtype):
+    """To the bit, also on the diagonals, at zero and for subnormal numbers."""
+    edges = torch.tensor([0.0, -0.0, 1.0, -1.0, 1e-42, -1e-42, 1e20, -2.5], dtype=dtype)
+    for pair in (torch.cartesian_prod(edges, edges).T.view(2, 8, 8), torch.randn(2, 6, 9, dtype=dtype)):
+        for stages in (1, 2, 3):
+            expected = cnn.unit_values(*cnn.unit_stages(*pair, stages, granularity))
+            for found, each in zip(rounded_values(*pair, stages, granularity), expected, strict=True):
+                assert torch.equal(found, each)
 
 
 def test_scales_of_rows_err_least():

@@ -18,11 +18,11 @@ from complex_transformers.nn import (
     ComplexLinear,
     PackedLinear,
     RoundedLinear,
-    rounded_weights,
     unpack_codes,
     use_kernels,
 )
 from complex_transformers.nn.low_bit import quantized_linear as unit_linear
+from complex_transformers.nn.low_bit.rounding import rounded_values
 from refusals import refused
 
 pytest.importorskip("accelerate")
@@ -188,7 +188,7 @@ def test_recurrent_weights_are_made_once_for_all_steps(monkeypatch, rnn_type):
             handle.remove()
         return out.logits, {name: weight.grad.clone() for name, weight in model.named_parameters()}
 
-    monkeypatch.setattr(unit_linear, "rounded_weights", counted(rounded_weights))
+    monkeypatch.setattr(unit_linear, "rounded_values", counted(rounded_values))
     monkeypatch.setattr(unit_linear, "unpack_codes", counted(unpack_codes))
     logits, gradients = step()
     assert len(count) == len(rounded(model)) == 2

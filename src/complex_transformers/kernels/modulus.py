@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .dispatch import by_formula, is_transformed
+from .dispatch import by_formula, is_transformed, run
 from .exporting import halves, hypot
 
 __all__ = ["modulus", "modulus_of_halves"]
@@ -25,7 +25,7 @@ def modulus(x: Tensor) -> Tensor:
 
 def modulus_of_halves(x: Tensor) -> Tensor:
     """Compute |z| with gradient z / |z|, which is 0 at z = 0: ``[..., 2d] -> [..., d]``."""
-    return modulus_by_formula(x) if is_transformed() else Modulus.apply(x)
+    return modulus_by_formula(x) if is_transformed() else run(Modulus, x)
 
 
 def modulus_by_formula(x: Tensor) -> Tensor:

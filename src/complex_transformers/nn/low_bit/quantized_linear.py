@@ -21,7 +21,7 @@ from ..checks import check_choice, check_shape
 from ..linear import ComplexLinear, check_plain, check_width
 from ..widely_linear import ConjugateLinear, WidelyLinear
 from .bit_packing import pack_codes, packed_width, unpack_codes
-from .rounding import GRANULARITIES, unit_stages, unit_values
+from .rounding import GRANULARITIES, rounded_values, unit_stages, unit_values
 
 __all__ = ["PackedLinear", "RoundedLinear", "complex_linear_type", "rounded_weights"]
 
@@ -358,8 +358,8 @@ class RoundedLinear(ComplexLinear):
         with torch.no_grad():
             values = [
                 value
-                for codes, scales in rounded_weights(parts, self.stages, self.granularity)
-                for value in unit_values(codes, scales)
+                for pair in zip(parts[::2], parts[1::2], strict=True)
+                for value in rounded_values(*pair, self.stages, self.granularity, scale_dtype=SCALE_DTYPE)
             ]
         # Straight-through estimator: part - part.detach() is exactly 0 and carries the gradient.
         return tuple(value.to(part.dtype) + (part - part.detach()) for value, part in zip(values, parts, strict=True))

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -30,9 +32,8 @@ def round_to_units(real: Tensor, imag: Tensor, stages: int = 1, least_scale: flo
     Returns:
         Both parts in the dtype of the weight; scales are computed in float32 or better.
     """
-    codes, scales = unit_stages(real, imag, stages, "tensor", least_scale)
-    rounded_real, rounded_imag = unit_values(codes, scales)
-    return rounded_real.to(real.dtype), rounded_imag.to(imag.dtype)
+    rounded = rounded_values(real, imag, stages, "tensor", least_scale)
+    return rounded[0].to(real.dtype), rounded[1].to(imag.dtype)
 
 
 def unit_stages(
@@ -63,29 +64,68 @@ def unit_stages(
     Raises:
         ValueError: an unknown ``granularity``.
     """
-    check_choice("granularity", granularity, GRANULARITIES)
-    check_positive(stages=stages)
-    rows = real.shape[0] if granularity == "row" else 1
-    left = [CF.wide(part).reshape(rows, -1) for part in (real, imag)]
     codes, scales = [], []
-    for _ in range(stages):
-        code = unit_codes(*left)
-        scale = torch.stack([_mean_modulus(part, code & 1 == axis) for axis, part in enumerate(left)])
-        scale = scale.clamp(min=least_scale)
-        scale = scale if scale_dtype is None else CF.narrow(scale, scale_dtype)
-        left = [part - value for part, value in zip(left, _unit_parts(code, scale), strict=True)]
-        codes.append(code)
+    for vertical, sign, scale, _ in _stages(real, imag, stages, granularity, least_scale, scale_dtype):
+        codes.append(_codes(vertical, sign))
         scales.append(scale)
     with torch.autocast(real.device.type, enabled=False):  # CPU autocast cannot stack integers
         return torch.stack(codes).view(stages, *real.shape), torch.stack(scales)
 
 
+def rounded_values(
+    real: Tensor,
+    imag: Tensor,
+    stages: int,
+    granularity: str,
+    least_scale: float = 0.0,
+    scale_dtype: torch.dtype | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Compute ``unit_values`` of ``unit_stages`` without the codes, faster."""
+    total: list[Tensor] = []
+    for *_, values in _stages(real, imag, stages, granularity, least_scale, scale_dtype):
+        total = [sum_.add_(value) for sum_, value in zip(total, values, strict=True)] if total else values
+    return total[0].view_as(real), total[1].view_as(imag)
+
+
+def _stages(
+    real: Tensor, imag: Tensor, stages: int, granularity: str, least_scale: float, scale_dtype: torch.dtype | None
+) -> Iterator[tuple[Tensor, Tensor, Tensor, list[Tensor]]]:
+    """Yield axis and sign of the units (see ``_nearest_units``), scales and both parts of the values of each stage."""
+    check_choice("granularity", granularity, GRANULARITIES)
+    check_positive(stages=stages)
+    rows = real.shape[0] if granularity == "row" else 1
+    left = [CF.wide(part).reshape(rows, -1) for part in (real, imag)]
+    for stage in range(stages):
+        vertical, sign = _nearest_units(*left)
+        axes = 1 - vertical, vertical
+        scale = torch.stack([_mean_modulus(part, axis) for part, axis in zip(left, axes, strict=True)])
+        scale = scale.clamp(min=least_scale)
+        scale = scale if scale_dtype is None else CF.narrow(scale, scale_dtype)
+        values = [(sign * axis).mul_(each.unsqueeze(-1)) for axis, each in zip(axes, CF.wide(scale), strict=True)]
+        yield vertical, sign, scale, values
+        if stage + 1 < stages:
+            left = [part - value for part, value in zip(left, values, strict=True)]
+
+
+def _nearest_units(real: Tensor, imag: Tensor) -> tuple[Tensor, Tensor]:
+    """Return 1 where the unit nearest by phase is i or -i, else 0, and the sign of the unit, see ``unit_codes``.
+
+    Both are floats: on the CPU, selecting by masks takes 20 times as long as products.
+    """
+    first, second = (imag - real).sign_(), (imag + real).sign_()  # side of the diagonals of 45 and -45 degrees
+    beside = second.abs()  # 0 on the second diagonal
+    vertical = (first * second).clamp_(max=0).add_(beside)
+    on_second = first.add_(first.abs()).neg_().add_(1)  # the sign on the second diagonal: 1 below the first and at 0
+    return vertical, second.addcmul_(beside.neg_().add_(1), on_second)
+
+
 def unit_codes(real: Tensor, imag: Tensor) -> Tensor:
     """Return c (int8) of the unit i^c nearest by phase: 0 for [-45, 45) degrees and for w = 0, 1 for [45, 135)."""
-    up = (imag >= real) & (imag > -real)
-    left = (imag <= -real) & (imag > real)
-    down = (real >= imag) & (real < -imag)
-    return up.to(torch.int8) + 2 * left.to(torch.int8) + 3 * down.to(torch.int8)
+    return _codes(*_nearest_units(real, imag))
+
+
+def _codes(vertical: Tensor, sign: Tensor) -> Tensor:
+    return (vertical + 1 - sign).to(torch.int8)
 
 
 def unit_values(codes: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,14 +141,13 @@ def unit_values(codes: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
 def _unit_parts(code: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
     """Compute both parts of s i^c for one stage, ``[out, ...], [2, out or 1] -> [out, ...]``."""
     odd = code & 1
-    scale = CF.wide(scale).view(2, -1, *(1,) * (code.dim() - 1))
+    scale = scale.view(2, -1, *(1,) * (code.dim() - 1))
     return (1 - code) * (1 - odd) * scale[0], (2 - code) * odd * scale[1]
 
 
-def _mean_modulus(part: Tensor, where: Tensor) -> Tensor:
-    """Average |part| over the selected elements of each row."""
-    total = torch.where(where, part.abs(), torch.zeros_like(part)).sum(-1)
-    return total / where.sum(-1).clamp(min=1)
+def _mean_modulus(part: Tensor, selected: Tensor) -> Tensor:
+    """Average |part| over the elements of each row that are selected by 1, not by 0."""
+    return part.abs().mul_(selected).sum(-1) / selected.sum(-1).clamp(min=1)
 
 
 def check_activation_bits(bits: int | None) -> None:
