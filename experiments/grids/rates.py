@@ -13,9 +13,9 @@ from typing import Any
 
 from benchmarks.reporting import read_lines
 
-from experiments.grid import Functions, Place
+from experiments.grid import Commands, Functions, Place
 
-__all__ = ["ChosenRate", "mean_losses"]
+__all__ = ["ChosenRate", "ChosenRateCommands", "best_rate", "mean_losses"]
 
 
 def mean_losses(path: Path) -> dict[str, float]:
@@ -26,9 +26,22 @@ def mean_losses(path: Path) -> dict[str, float]:
     return {row: statistics.fmean(each) for row, each in losses.items()}
 
 
+def best_rate(path: Path, row: str, rates: Sequence[float]) -> float:
+    """Return the learning rate of least mean validation loss in a result file; the first one wins a tie.
+
+    Raises:
+        ValueError: some learning rates were not run.
+    """
+    losses = mean_losses(path)
+    tried = {rate: losses[f"{row},{rate}"] for rate in rates if f"{row},{rate}" in losses}
+    if len(tried) < len(rates):
+        raise ValueError(f'{row} has no learning rate yet. Run python -m experiments.run {path.stem} "{row},*".')
+    return min(tried, key=lambda rate: tried[rate])
+
+
 @dataclass(frozen=True)
 class ChosenRate(Functions):
-    """Rows trained with the learning rate of least mean validation loss in another grid; the first one wins a tie.
+    """Rows trained with the best learning rate of another grid.
 
     Rows have a method ``cell(learning_rate)``; ``settings`` of a cell contain ``learning_rate``. A row that is in
     ``chosen_with`` takes the learning rate of another row.
@@ -57,9 +70,16 @@ class ChosenRate(Functions):
         Raises:
             ValueError: some learning rates were not run.
         """
-        row = self.chosen_with.get(row, row)
-        losses = mean_losses(place.results / f"{self.choice}.jsonl")
-        tried = {rate: losses[f"{row},{rate}"] for rate in self.rates if f"{row},{rate}" in losses}
-        if len(tried) < len(self.rates):
-            raise ValueError(f'{row} has no learning rate yet. Run python -m experiments.run {self.choice} "{row},*".')
-        return min(tried, key=lambda rate: tried[rate])
+        return best_rate(place.results / f"{self.choice}.jsonl", self.chosen_with.get(row, row), self.rates)
+
+
+@dataclass(frozen=True)
+class ChosenRateCommands(Commands):
+    """Rows whose option ``--learning_rate`` had the least mean validation loss in another grid."""
+
+    choice: str = ""
+    rates: Sequence[float] = ()
+
+    def command(self, row: str, seed: int, place: Place) -> list[str]:
+        rate = best_rate(place.results / f"{self.choice}.jsonl", row, self.rates)
+        return [*super().command(row, seed, place), "--learning_rate", str(rate)]

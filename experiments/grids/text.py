@@ -147,9 +147,9 @@ TRANSLATORS = {
 }
 
 
-def pairs(source: str, target: str) -> str:
-    """Return the options for the three splits of Multi30k in two languages."""
-    files = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
+def pairs(source: str, target: str, test: bool = True) -> str:
+    """Return the options for the splits of Multi30k in two languages."""
+    files = {"train": "train", "validation": "val", **({"test": "test_2016_flickr"} if test else {})}
     return " ".join(
         f"--{part}_file {MULTI30K}/{name}.{source}.gz {MULTI30K}/{name}.{target}.gz" for part, name in files.items()
     )
@@ -213,6 +213,8 @@ SYNCONMT = Commands(
         "bahdanau": f"--attention_type bahdanau {TWIN_OF_WORDS}",
         "bahdanau-equal-parameters": f"--attention_type bahdanau {TWIN_OF_WORDS} {NARROW}",
         "bahdanau-relations": f"--attention_type bahdanau {TWIN}",
+        "bahdanau-rnn": f"--attention_type bahdanau {TWIN_OF_WORDS} --rnn_type rnn",
+        "bahdanau-rnn-relations": "--attention_type bahdanau --number_field real --rnn_type rnn",
         "synconmt-l-printed": f"--attention_type luong {PRINTED}",
         "synconmt-l": f"--attention_type luong {MODULI}",
         "synconmt-l-concat": f"--attention_type luong {CONCAT}",
@@ -225,6 +227,8 @@ SYNCONMT = Commands(
         "luong": f"--attention_type luong {TWIN_OF_WORDS}",
         "luong-equal-parameters": f"--attention_type luong {TWIN_OF_WORDS} {NARROW}",
         "luong-relations": f"--attention_type luong {TWIN}",
+        "luong-rnn": f"--attention_type luong {TWIN_OF_WORDS} --rnn_type rnn",
+        "luong-rnn-relations": "--attention_type luong --number_field real --rnn_type rnn",
     },
     script=f"{SYNTAX}/run_synconmt.py",
     common=(

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sentence classifiers with phase-coherent attention beside the same networks with softmax."""
+"""Classifiers and translators with phase-coherent attention beside the same networks with softmax."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 from benchmarks.reporting import markdown_table
 
 from experiments.grids import coherent, fair
+from experiments.grids.rates import best_rate
 from experiments.tables.runs import MISSING, figures, find_runs, mean_std
 from experiments.tables.verdicts import verdict
 
-__all__ = ["TABLES", "coherent_table"]
+__all__ = ["TABLES", "coherent_table", "translation_table"]
 
 LABELS = {
     ("complex-order", False): ("complex-order", "complex"),
@@ -43,6 +44,34 @@ def coherent_table(results: Path) -> str:
     return markdown_table(["embedding", "network", *DATA.values()], rows) if ours else MISSING
 
 
+TRANSLATORS = {
+    "complex_order": ("complex-order", "complex"),
+    "sinusoidal_position-real": ("sinusoidal positions", "real"),
+}
+MEASURES = {"test BLEU": ("test/bleu", False), "validation loss": ("validation/loss", True)}
+
+
+def translation_table(results: Path) -> str:
+    """Tabulate BLEU, loss and learning rate of translators with both attentions, and the verdicts."""
+    found = find_runs(results / "multi30k-coherent.jsonl", coherent.TRANSLATED)
+    rows = []
+    for name, label in TRANSLATORS.items():
+        both = [found[each] for each in (f"{name}-coherent", name) if each in found]
+        if len(both) < 2:
+            continue
+        cells = [
+            f"{verdict(*scores, lower)}: {' against '.join(mean_std(each, 2) for each in scores)}"
+            for place, lower in MEASURES.values()
+            for scores in [[figures(runs, place) for runs in both]]
+        ]
+        choice = results / f"{coherent.CHOICE.name}.jsonl"
+        rates = " and ".join(f"{best_rate(choice, each, coherent.RATES):g}" for each in (f"{name}-coherent", name))
+        rows.append([*label, f"{both[0][0]['parameters']:,}", *cells, rates])
+    return (
+        markdown_table(["embedding", "network", "parameters", *MEASURES, "learning rates"], rows) if rows else MISSING
+    )
+
+
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
-    "docs/concepts/attention-scores.md": {"coherent": coherent_table}
+    "docs/concepts/attention-scores.md": {"coherent": coherent_table, "coherent-translation": translation_table}
 }

@@ -48,6 +48,8 @@ SYNCONMT = {  # name of a run -> network, number field, inputs and outputs
     "bahdanau": ("Bahdanau, equal stored width", "real", "words"),
     "bahdanau-equal-parameters": ("Bahdanau, equal parameters", "real", "words"),
     "bahdanau-relations": ("Bahdanau, own relations, alpha 0.9, equal stored width", "real", "words, relations"),
+    "bahdanau-rnn": ("Bahdanau, no gates, equal stored width", "real", "words"),
+    "bahdanau-rnn-relations": ("Bahdanau, no gates, relations, equal stored width", "real", "words, relations"),
     "synconmt-l-printed": ("SynCoNMT-L, as printed: no gates, heads `modulus`", "complex", "words, relations"),
     "synconmt-l": ("SynCoNMT-L, gates `modulus`, heads `modulus`", "complex", "words, relations"),
     "synconmt-l-concat": ("SynCoNMT-L, gates `real_part`, heads `concat`", "complex", "words, relations"),
@@ -64,6 +66,8 @@ SYNCONMT = {  # name of a run -> network, number field, inputs and outputs
     "luong": ("Luong, equal stored width", "real", "words"),
     "luong-equal-parameters": ("Luong, equal parameters", "real", "words"),
     "luong-relations": ("Luong, own relations, alpha 0.9, equal stored width", "real", "words, relations"),
+    "luong-rnn": ("Luong, no gates, equal stored width", "real", "words"),
+    "luong-rnn-relations": ("Luong, no gates, relations, equal stored width", "real", "words, relations"),
 }
 SYNCONMT_DECODERS = {  # title of a table -> how the names of its runs start
     "SynCoNMT-B and Bahdanau": ("synconmt-b", "bahdanau"),

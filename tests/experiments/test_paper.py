@@ -224,6 +224,25 @@ def test_coherent_rows_are_judged_beside_softmax(tmp_path):
     assert "|  | better: 81.0 ± 1.4 against 71.0 ± 1.4 |  |" in lines[-1]
 
 
+def test_coherent_translators_are_judged_beside_softmax_with_the_best_learning_rate(tmp_path):
+    assert coherent.translation_table(tmp_path) == coherent.MISSING
+    grid = GRIDS["multi30k-coherent"]
+    for row in ("complex_order", "complex_order-coherent"):
+        with pytest.raises(ValueError, match=f'Run python -m experiments.run multi30k-coherent-choice "{row},'):
+            grid.command(row, 1, Place(tmp_path))
+        for rate, loss in zip(grid.rates, (3.0, 2.0, 4.0, 5.0), strict=True):
+            line = {"row": f"{row},{rate}", "seed": 0, "validation": {"loss": loss}}
+            add_line(tmp_path / "multi30k-coherent-choice.jsonl", line)
+        assert grid.command(row, 1, Place(tmp_path))[-2:] == ["--learning_rate", "0.002"]
+        for seed in (1, 2):
+            bleu = 10 * seed + 20 * row.endswith("coherent")
+            line = {"row": row, "seed": seed, "parameters": 1, "test": {"bleu": bleu}, "validation": {"loss": 2.0}}
+            add_line(tmp_path / "multi30k-coherent.jsonl", line)
+    (line,) = coherent.translation_table(tmp_path).splitlines()[2:]
+    assert line.startswith("| complex-order | complex | 1 | better: 35.00 ± 7.07 against 15.00 ± 7.07 | on par: 2.00")
+    assert line.endswith("| 0.002 and 0.002 |")
+
+
 def test_states_choose_among_as_many_settings(small_data):
     rows = GRIDS["quantum"].rows
     assert {row.dataset for row in rows.values()} == set(data.DATASETS)
