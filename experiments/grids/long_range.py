@@ -49,9 +49,10 @@ ATTENTION: dict[str, dict[str, Any]] = {
     "polar-sigmoid": {"position_type": "polar", "attention_normalization": "sigmoid", "attention_score": "cosine"},
 }
 FIELDS = ("complex", "real", "real-equal-parameters")
-# To save time: positions without real twins, on three tasks.
+# To save time: positions without real twins, on three tasks; rotary positions only in the task of PCT's preprint.
 COMPLEX_ONLY = ("polar_word", "complex_order", "none")
 COMPLEX_ONLY_TASKS = ("copy", "needle", "listops")
+ROTARY_ONLY_TASKS = ("phase-memory",)
 COMPLEX: dict[str, Any] = {
     "hidden_size": 64,
     "intermediate_size": 128,
@@ -88,6 +89,7 @@ ROWS = {
     for attention in ATTENTION
     for field in FIELDS
     if attention not in COMPLEX_ONLY or (field == "complex" and task in COMPLEX_ONLY_TASKS)
+    if attention.startswith("rotary") or task not in ROTARY_ONLY_TASKS
 }
 
 
