@@ -176,7 +176,7 @@ def test_recurrent_weights_are_made_once_for_all_steps(monkeypatch, rnn_type):
     ids, count = texts(3, 12), []
 
     def counted(function):
-        return lambda *arguments: count.append(1) or function(*arguments)
+        return lambda *arguments, **named: count.append(1) or function(*arguments, **named)
 
     def step(hook=None):
         count.clear()
