@@ -44,7 +44,7 @@ def encoder_decoder():
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(decoder, marks=pytest.mark.full),
+        pytest.param(decoder, marks=pytest.mark.slow),
         pytest.param(lifted_decoder, marks=pytest.mark.slow),
         pytest.param(encoder_decoder, marks=pytest.mark.slow),
     ],

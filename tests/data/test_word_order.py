@@ -14,7 +14,7 @@ from complex_transformers.recipes.datasets.word_order import docstring_sentences
 pytest.importorskip("datasets")
 
 
-@pytest.fixture(scope="module", params=["asyncio", pytest.param("", marks=pytest.mark.full)])
+@pytest.fixture(scope="module", params=["asyncio", pytest.param("", marks=pytest.mark.slow)])
 def splits(request):
     """The data set of the docstrings of one package, and of the whole standard library."""
     library = Path(os.__file__).parent / request.param
