@@ -63,6 +63,15 @@ def test_training_rounds_as_packing_does(granularity, dtype):
                 assert torch.equal(found, each)
 
 
+def test_gradients_pass_through_the_scales():
+    """One stage: each part's scale is a mean of moduli over its axis, so gradients are signs over counts."""
+    real, imag = torch.tensor([3.0, -1.0, 0.5], requires_grad=True), torch.tensor([1.0, 0.2, -2.0], requires_grad=True)
+    rounded = cnn.round_to_units(real, imag)
+    (rounded[0][0] + 3.0 * rounded[1][2]).backward()
+    assert real.grad.tolist() == [0.5, -0.5, 0.0]
+    assert imag.grad.tolist() == [0.0, 0.0, 3.0]
+
+
 def test_scales_of_rows_err_least():
     """Those of the whole tensor err more where rows differ, and so does every other pair of scales of a row."""
     real, imag = torch.randn(2, 4, 50, dtype=torch.float64) * torch.tensor([[0.1], [1.0], [3.0], [9.0]])
