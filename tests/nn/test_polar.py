@@ -20,14 +20,19 @@ def features_of(width, field):
     return width // 2 if field == "complex" else width
 
 
+def stored(values):
+    """Return the numbers of a head as they are stored: real parts, then imaginary parts."""
+    return np.concatenate([values.real, values.imag]) if np.iscomplexobj(values) else values
+
+
 def modulus_of(value):
-    """|x| of a complex number, softplus of a real one (PoPE)."""
-    return abs(value) if isinstance(value, complex) else math.log1p(math.exp(value))
+    """softplus (PoPE)."""
+    return math.log1p(math.exp(value))
 
 
 def polar_score(query, key, t, s, phase):
     """The paper's a_ts = sum_c m_q m_k cos((s - t) theta_c + delta_c), one number at a time."""
-    total = 0.0
+    total, query, key = 0.0, stored(query), stored(key)
     for c in range(len(query)):
         delta = min(0.0, max(-2.0 * math.pi, phase[c]))
         angle = (s - t) * THETA ** (-c / len(query)) + delta
@@ -51,8 +56,7 @@ def test_polar_attention_is_the_formula_of_the_paper(field):
     layer = randomize(GroupedQueryAttention(16, 4, 2, polar=True, number_field=field)).double()
     features = features_of(4, field)
     x = randn(2, 5, 16)
-    factors = RotaryPositions(features, THETA)(torch.arange(5)[None], torch.float64)
-    out, _ = layer(x, factors=factors)
+    out, _ = layer(x, factors=RotaryPositions(4, THETA)(torch.arange(5)[None], torch.float64))
     for sequence, found in zip(numbers(field, x), numbers(field, out), strict=True):
         queries, keys, values = (
             heads_of(layer, each, sequence, field) for each in (layer.q_proj, layer.k_proj, layer.v_proj)
@@ -120,24 +124,11 @@ class Recorded:
         return key, value
 
 
-def test_only_the_modulus_of_a_complex_feature_counts():
-    """Rotating every feature of a head by a phase of its own changes no polar score."""
-    heads = randomize(PolarHeads(2, 3)).double()
-    factors = RotaryPositions(3)(torch.arange(4)[None], torch.float64)
-    query, key = randn(1, 2, 4, 6), randn(1, 2, 4, 6)
-    phases = np.exp(1j * np.random.default_rng(0).uniform(0, 7, (1, 2, 4, 3)))
-    rotated = [torch.from_numpy(np.concatenate([v.real, v.imag], -1)) for v in (z(query) * phases, z(key) * phases)]
-    for found, expected in zip(heads(*rotated, factors), heads(query, key, factors), strict=True):
-        torch.testing.assert_close(found, expected)
-
-
-@both_fields
-def test_gradients(field):
-    heads = PolarHeads(1, 2, field).double()
+def test_gradients():
+    heads = PolarHeads(1, 2).double()
     with torch.no_grad():
         heads.phase.copy_(torch.tensor([[-1.0, -4.0]]))
-    width = 4 if field == "complex" else 2
-    query, key = randn(1, 2, 3, width, grad=True), randn(1, 1, 3, width, grad=True)
+    query, key = randn(1, 2, 3, 2, grad=True), randn(1, 1, 3, 2, grad=True)
     factors = RotaryPositions(2)(torch.arange(3)[None], torch.float64)
 
     def scores(query, key, phase):
@@ -147,12 +138,27 @@ def test_gradients(field):
     assert torch.autograd.gradcheck(scores, (query, key, heads.phase))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_query_of_zero_has_finite_gradients(dtype):
-    layer = GroupedQueryAttention(8, 2, polar=True).to(dtype)
-    x = torch.zeros(1, 3, 8, dtype=dtype, requires_grad=True)
-    layer(x, factors=RotaryPositions(2)(torch.arange(3)[None], dtype))[0].sum().backward()
-    assert all(torch.isfinite(each.grad).all() for each in (x, *layer.parameters()))
+@pytest.mark.parametrize("score, normalization", [("modulus", "split_softmax"), ("modulus", "softmax")])
+def test_other_scores_of_polar_heads(score, normalization):
+    """Many queries at once give what one query at a time gives, although only values of real scores are padded."""
+    layer = randomize(GroupedQueryAttention(16, 4, 2, polar=True, score=score, normalization=normalization)).double()
+    x, factors = randn(1, 5, 16), RotaryPositions(4, THETA)(torch.arange(5)[None], torch.float64)
+    out, _ = layer(x, factors=factors)
+    cache = Growing()
+    steps = [layer(x[:, [t]], factors=factors[..., [t], :], cache=cache)[0] for t in range(5)]
+    torch.testing.assert_close(torch.cat(steps, dim=1), out)
+
+
+class Growing:
+    """A cache that keeps all keys and values."""
+
+    def __init__(self):
+        self.kept = None
+
+    def update(self, key, value, layer_idx, **kwargs):
+        new = key, value
+        self.kept = new if self.kept is None else [torch.cat(pair, dim=2) for pair in zip(self.kept, new, strict=True)]
+        return self.kept
 
 
 def test_phases_start_at_zero_stay_exact_and_do_not_decay():

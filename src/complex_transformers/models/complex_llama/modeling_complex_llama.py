@@ -318,9 +318,9 @@ class ComplexLlamaForCausalLM(ComplexLlamaPreTrainedModel, ComplexGenerationMixi
         Raises:
             ValueError: keys are wider than values, which its cache cannot store.
         """
-        if self.config.is_polar and self.config.number_field == "real":
+        if self.config.is_polar:
             raise ValueError(
-                "generate_batch needs keys as wide as values, got position_type='polar' with number_field='real'. "
+                f"generate_batch needs keys as wide as values, got position_type={self.config.position_type!r}. "
                 "Use generate."
             )
         return super().init_continuous_batching(*args, **kwargs)

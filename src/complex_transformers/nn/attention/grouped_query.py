@@ -20,6 +20,7 @@ from ..low_bit.rounding import check_activation_bits, round_parts
 from ..normalization import rms_norm
 from ..widely_linear import linear_layer
 from .multi_head import (
+    REAL_SCORES,
     AttentionFunction,
     HeadedAttention,
     check_attention,
@@ -137,8 +138,7 @@ class GroupedQueryAttention(HeadedAttention):
         norms = [rms_norm(heads * head_dim, eps, norm_scale, number_field) if qk_norm else None for heads in normed]
         self.q_norm, self.k_norm = norms
         self.sub_norm = rms_norm(num_contexts * head_dim, eps, norm_scale, number_field) if sub_norm else None
-        features = self.numbers.num_features(head_dim)
-        self.polar = PolarHeads(num_key_value_heads, features, number_field) if polar else None
+        self.polar = PolarHeads(num_key_value_heads, head_dim) if polar else None
 
     def _heads(self, x: Tensor, num_heads: int, norm: nn.Module | None = None) -> Tensor:
         """``[B, T, ...] -> [B, heads, T, 2D]``, normalised."""
@@ -187,7 +187,7 @@ class GroupedQueryAttention(HeadedAttention):
             hidden_states: ``[B, T, 2d]``.
             attention_mask: as in ``complex_attention``; None for the causal mask alone.
             factors: ``[B or 1, 1, T, 2D]`` of ``RotaryPositions``, factors of queries and keys; None for no positions.
-                In the real field ``polar`` needs ``head_dim`` features D.
+                ``polar`` needs ``[B or 1, 1, T, 4D]``: ``head_dim`` features, in both fields.
             cache: a cache with ``update(key, value, layer_idx)``, extended by this call; it stores rotated keys.
             kwargs: for the attention function.
 
@@ -205,7 +205,8 @@ class GroupedQueryAttention(HeadedAttention):
         if self.softcap is not None:
             kwargs["softcap"] = self.softcap
         width = value.shape[-1]
-        if query.shape[-2] > 1 and width < key.shape[-1]:  # else PyTorch has no fused attention
+        fused = self.score in REAL_SCORES and self.normalization == "softmax" and query.shape[-2] > 1
+        if fused and width < key.shape[-1]:  # PyTorch's fused attention needs equal widths
             value = F.pad(value, (0, key.shape[-1] - width))
         context, weights = self.attend(query, key, value, attention_mask, **kwargs)
         context = merge_heads(context[..., :width], self.numbers.num_parts)

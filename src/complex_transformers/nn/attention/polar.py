@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from .. import (
     functional as CF,
 )
-from ..arithmetic import arithmetic
 from ..checks import check_positive
 from ..initialization import fill_
 from ..precision import FullPrecision
@@ -24,17 +23,16 @@ __all__ = ["PolarHeads"]
 class PolarHeads(FullPrecision):
     """Polar coordinates of queries and keys (PoPE, Gopalakrishnan et al., arXiv 2509.10534).
 
-    Feature c of a query at position t becomes m_q exp(i w_c t), of a key at position s m_k exp(i (w_c s + d_c)), with
-    moduli m >= 0 that depend on content only. Their score Re(q k^H) is sum_c m_q m_k cos(w_c (t - s) - d_c).
+    Each of the h stored numbers x of a head becomes a complex feature with the modulus m = softplus(x), so queries and
+    keys get the stored width 2h: feature c of a query at position t is m_q exp(i w_c t), of a key at position s
+    m_k exp(i (w_c s + d_c)). Their score Re(q k^H) is sum_c m_q m_k cos(w_c (t - s) - d_c).
 
-    In the real field each of the h elements of a head becomes one complex feature of modulus softplus(x), the paper's
-    model, so queries and keys get the stored width 2h. In the complex field the modulus is |x|, which is our form, and
-    a head of D complex features keeps its width 2D.
+    The paper has real networks. In the complex field the stored numbers are the real and imaginary parts of the D
+    complex features of a head, h = 2D. That is our form.
 
     Args:
         num_heads: heads of keys.
-        num_features: complex features of a query or key, D or h.
-        number_field: ``"complex"`` or ``"real"``.
+        num_features: h, stored numbers of a head.
 
     The parameter ``phase`` d ``[num_heads, num_features]``, in rad, is limited to [-2 pi, 0] and starts at 0. It stays
     in float32 for every dtype of the model.
@@ -42,10 +40,9 @@ class PolarHeads(FullPrecision):
 
     no_weight_decay = full_precision = ("phase",)
 
-    def __init__(self, num_heads: int, num_features: int, number_field: str = "complex") -> None:
+    def __init__(self, num_heads: int, num_features: int) -> None:
         super().__init__()
         check_positive(num_heads=num_heads, num_features=num_features)
-        self.is_complex = arithmetic(number_field).num_parts == 2
         self.phase = nn.Parameter(torch.empty(num_heads, num_features, dtype=self.full_precision_dtype()))
         self.reset_parameters()
 
@@ -54,9 +51,9 @@ class PolarHeads(FullPrecision):
         fill_(self.phase, torch.zeros((), dtype=self.phase.dtype, device=self.phase.device))
 
     def forward(self, query: Tensor, key: Tensor, factors: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return queries ``[B, H, T, 2D]`` and keys ``[B, G, T, 2D]`` in polar form, as halves.
+        """Return queries ``[B, H, T, h]`` and keys ``[B, G, T, h]`` in polar form, ``[..., 2h]`` as halves.
 
-        ``factors`` are exp(i w t) of ``RotaryPositions``, ``[B or 1, 1, T, 2D]``; None for w = 0.
+        ``factors`` are exp(i w t) of ``RotaryPositions``, ``[B or 1, 1, T, 2h]``; None for w = 0.
         """
         phase = self.phase.clamp(-2.0 * math.pi, 0.0).unsqueeze(-2)
         shift = CF.join(phase.cos(), phase.sin()).to(key.dtype)
@@ -67,7 +64,7 @@ class PolarHeads(FullPrecision):
 
     def modulus(self, x: Tensor) -> Tensor:
         """Return the moduli, repeated for both halves."""
-        modulus = CF.modulus(x) if self.is_complex else F.softplus(x)
+        modulus = F.softplus(x)
         return CF.join(modulus, modulus)
 
     def extra_repr(self) -> str:
