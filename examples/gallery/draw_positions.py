@@ -107,15 +107,15 @@ def rotary_word() -> Figure:
 
 
 def polar() -> Figure:
-    """Draw PoPE's score over the distance for keys with other moduli and phases: content only scales it."""
+    """Draw PoPE's score over the distance for keys with other contents: they only scale it."""
     layer, rotary = nn.PolarHeads(1, FEATURES), nn.RotaryPositions(FEATURES)
     figure, axis = panel("distance of query and key", "score")
-    for modulus, phase in ((1.0, 0.0), (0.6, 1.0), (0.3, 2.0)):
-        query = one_feature(1.0, 0.0).expand(1, 1, LENGTH, -1)
-        key = one_feature(modulus, phase).expand(1, 1, LENGTH, -1)
+    for content in (1.0, 0.0, -1.0):
+        query, key = (torch.full((1, 1, LENGTH, FEATURES), -30.0) for _ in range(2))  # moduli of 0
+        query[..., SHOWN], key[..., SHOWN] = 1.0, content
         query, key = layer(query, key, rotary(positions(LENGTH)))
         score = (query @ key.transpose(-1, -2))[0, 0, :, 0].detach()
-        axis.plot(score, label=f"|k| = {modulus:.1f}, arg k = {phase:.0f} rad")
+        axis.plot(score, label=f"k = {content:g}")
     legend_beside(axis)
     return figure
 
