@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.reporting import machine_line, markdown_table
+from benchmarks.reporting import markdown_table
 
 from experiments.diagnostics import Cell, Task
 from experiments.grids import long_range, state_tracking
 from experiments.grids.long_range import Row
 from experiments.grids.rates import mean_losses
-from experiments.tables.runs import MISSING, Runs, figures, find_runs, mean_std
+from experiments.tables.runs import MISSING, Runs, figures, find_runs, machines, mean_std
 from experiments.tables.verdicts import judged, verdict
 
 __all__ = ["TABLES", "accuracy_by_length", "accuracy_table", "claims_table", "edge_rows", "state_table"]
@@ -114,10 +114,10 @@ def accuracy_by_length(
             if (row := f"{task},{name}") in found
         ]
         lines += [[f"**{task}**", *[""] * (len(header) - 1)], *cells] if cells else []
-    machine = machine_line(next(iter(found.values()))[0]["machine"])
     edge, chosen = edge_rows(results, grid, rows, rates)
     note = f" {edge} of {chosen} rows chose the smallest or the largest learning rate." if rates else ""
-    return f"{markdown_table(header, lines)}\n\nAccuracy in %, mean ± standard deviation over seeds. {machine}{note}"
+    table = markdown_table(header, lines)
+    return f"{table}\n\nAccuracy in %, mean ± standard deviation over seeds. {machines(found)}{note}"
 
 
 def _cells(runs: Runs, task: Task, columns: int) -> list[str]:

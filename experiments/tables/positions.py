@@ -17,11 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.reporting import DOCS, RESULTS, machine_line, markdown_table, read_lines
+from benchmarks.reporting import DOCS, RESULTS, markdown_table, read_lines
 
 from complex_transformers.analysis.plotting import legend_beside, new_figure
 from experiments.grids.positions import LONG_ROWS, PAIR, RATES, ROWS
-from experiments.tables.runs import MISSING, Runs, find_runs, mean_std
+from experiments.tables.runs import MISSING, Runs, find_runs, machines, mean_std
 from experiments.tables.verdicts import judged, verdict
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ def position_table(results: Path, data: str) -> str:
     header = ["positions", "network", "seeds", "parameters", "learning rate", *_ranges(LENGTHS)]
     edge, chosen = edge_rows(results, data)
     edges = f"{edge} of {chosen} networks chose the smallest or the largest learning rate."
-    machine = machine_line(next(iter(found.values()))[0]["machine"])
-    return f"{markdown_table(header, rows)}\n\n{_seeds(found)} {machine} {edges}"
+    return f"{markdown_table(header, rows)}\n\n{_seeds(found)} {machines(found)} {edges}"
 
 
 def edge_rows(results: Path, data: str) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from benchmarks.reporting import markdown_table, read_lines
+from benchmarks.reporting import machine_line, markdown_table, read_lines
 
 __all__ = [
     "MISSING",
@@ -20,6 +20,7 @@ __all__ = [
     "figures",
     "find_runs",
     "holm",
+    "machines",
     "mean_std",
     "parameters",
     "read_runs",
@@ -49,6 +50,18 @@ def read_runs(path: Path, row: str) -> Runs:
 def find_runs(path: Path, names: Iterable[str]) -> dict[str, Runs]:
     """Return the networks that were run, with their runs."""
     return {name: runs for name in names if (runs := read_runs(path, name))}
+
+
+def machines(found: Mapping[str, Runs]) -> str:
+    """Return the sentences that describe the machines; those that differ in their processors only share one."""
+    grouped: dict[str, tuple[dict[str, Any], set[str]]] = {}
+    for facts in (run["machine"] for runs in found.values() for run in runs):
+        _, instructions = grouped.setdefault(machine_line({**facts, "vector_instructions": ""}), (facts, set()))
+        instructions.add(facts["vector_instructions"])
+    return " ".join(
+        machine_line({**facts, "vector_instructions": " or ".join(sorted(instructions))})
+        for facts, instructions in grouped.values()
+    )
 
 
 def run_table(

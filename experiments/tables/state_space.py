@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from benchmarks.reporting import machine_line, markdown_table, read_lines
+from benchmarks.reporting import markdown_table, read_lines
 
 from experiments.grids.positions import RATES
 from experiments.grids.state_space import LLAMAS, ROWS
 from experiments.positions import DATA
 from experiments.tables.positions import LENGTHS, scores
-from experiments.tables.runs import MISSING, Runs, find_runs, mean_std
+from experiments.tables.runs import MISSING, Runs, find_runs, machines, mean_std
 from experiments.tables.verdicts import verdict
 
 __all__ = ["TABLES", "state_space_table"]
@@ -34,10 +34,9 @@ def state_space_table(results: Path, data: str) -> str:
     cells = [_cells(data, row, found) for row in found]
     ranges = [f"{LENGTHS[0] // 2 + 1:,} to {LENGTHS[0]:,} (trained)", *(f"to {last:,}" for last in LENGTHS[1:])]
     header = ["network", "field", "seeds", "parameters", "learning rate", *ranges, "beside its real twin", "training"]
-    machine = machine_line(next(iter(found.values()))[0]["machine"])
     edge, chosen = edge_rows(results, data)
     note = f"{edge} of {chosen} networks chose the smallest or the largest learning rate."
-    return f"{markdown_table(header, cells)}\n\nMean ± standard deviation over seeds. {machine} {note}"
+    return f"{markdown_table(header, cells)}\n\nMean ± standard deviation over seeds. {machines(found)} {note}"
 
 
 def _cells(data: str, row: str, found: Mapping[str, Runs]) -> list[str]:

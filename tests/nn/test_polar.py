@@ -10,7 +10,7 @@ import torch
 
 from complex_transformers import optimizer_groups
 from complex_transformers.nn import GroupedQueryAttention, PolarHeads, RotaryPositions
-from oracles import assert_close, assert_refused, numbers, r, randn, randomize, softmax, weight, z
+from oracles import assert_close, assert_refused, numbers, r, randn, randomize, softmax, weight
 
 THETA = 50.0
 both_fields = pytest.mark.parametrize("field", ["complex", "real"])
@@ -138,7 +138,7 @@ def test_gradients():
     assert torch.autograd.gradcheck(scores, (query, key, heads.phase))
 
 
-@pytest.mark.parametrize("score, normalization", [("modulus", "split_softmax"), ("modulus", "softmax")])
+@pytest.mark.parametrize(("score", "normalization"), [("modulus", "split_softmax"), ("modulus", "softmax")])
 def test_other_scores_of_polar_heads(score, normalization):
     """Many queries at once give what one query at a time gives, although only values of real scores are padded."""
     layer = randomize(GroupedQueryAttention(16, 4, 2, polar=True, score=score, normalization=normalization)).double()

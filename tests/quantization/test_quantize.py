@@ -84,6 +84,9 @@ def test_which_layers(linear_type):
     assert packed_names(quantize(decoder(linear_type, **modulus), everything)) == {*every, "lm_head.projection"}
     unknown = ComplexQuantizationConfig(modules_to_not_convert=["lm_head", "fc1"])
     refused(r"modules_to_not_convert must name layers of the model, got \['fc1'\]", quantize, decoder(), unknown)
+    unknown = ComplexQuantizationConfig(module_stages={"q_proj": 1, "lm_head": 3})  # the head stays float
+    refused(r"module_stages must name layers to quantize, got \['lm_head'\]", quantize, decoder(), unknown)
+    refused(r"module_stages\['q_proj'\] must be 1, 2 or 3", ComplexQuantizationConfig, module_stages={"q_proj": 4})
 
 
 @torch.no_grad()

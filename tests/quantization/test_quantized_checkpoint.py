@@ -45,6 +45,7 @@ def test_a_lifted_model_is_quantised_saved_and_loaded_in_a_new_process(tmp_path)
     assert json.loads((folder / "config.json").read_text())["quantization_config"] == {
         "quant_method": "complex_units",
         "stages": 2,
+        "module_stages": {},
         "granularity": "row",
         "modules_to_not_convert": None,
         "training": False,
@@ -82,6 +83,20 @@ def test_bits_on_disk(tmp_path, linear_type, stages, granularity):
     assert scales == 2 * stages * (rows if granularity == "row" else len(weights) // 2)
     file = (tmp_path / "packed" / "model.safetensors").stat().st_size
     assert file < 0.75 * (tmp_path / "float" / "model.safetensors").stat().st_size
+
+
+@pytest.mark.parametrize("how", ["nearest", "calibrated", "trained"])
+def test_layers_with_stages_of_their_own_are_saved_and_loaded(tmp_path, how):
+    own = {"down_proj": 1, "layers.0.mlp.down_proj": 3}  # the longest that fits counts; config.json sorts them
+    options = {"calibration": [texts(8, 16)]} if how == "calibrated" else {"training": how == "trained"}
+    model = quantize(decoder(), ComplexQuantizationConfig(module_stages=own, **options))
+    if how == "trained":
+        quantize(model)
+    stages = {name: layer.stages for name, layer in model.named_modules() if isinstance(layer, PackedLinear)}
+    changed = {"model.layers.0.mlp.down_proj": 3, "model.layers.1.mlp.down_proj": 1}
+    assert stages == {**dict.fromkeys(stages, 2), **changed}
+    model.save_pretrained(tmp_path)
+    assert torch.equal(load(tmp_path)(texts()).logits, model(texts()).logits)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

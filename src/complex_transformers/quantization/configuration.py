@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
+from transformers.quantizers.quantizers_utils import should_convert_module
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
 from ..nn.checks import check_positive
@@ -28,6 +29,8 @@ class ComplexQuantizationConfig(QuantizationConfigMixin):
     Args:
         stages: rounding stages, 1 to 3; each rounds the residual of the stages before it.
         granularity: scales per ``row`` (default) or per ``tensor``, as in the papers.
+        module_stages: stages of some layers, by names or suffixes as in ``modules_to_not_convert``, such as
+            ``{"down_proj": 3}``; the longest that fits counts. Default ``stages`` for all.
         modules_to_not_convert: names or suffixes of layers that stay floating-point, as in Transformers' other
             configurations; default the heads (every ``nn.Readout`` and the output embeddings). ``[]`` for none.
         training: quantization-aware training: layers round their weights in every forward pass and train the
@@ -42,8 +45,8 @@ class ComplexQuantizationConfig(QuantizationConfigMixin):
         quant_method: set by Transformers.
 
     Raises:
-        ValueError: ``stages`` or ``granularity`` that do not exist, ``calibration_passes`` that is not positive,
-            ``calibration`` together with ``training``.
+        ValueError: ``stages``, ``module_stages`` or ``granularity`` that do not exist, ``calibration_passes`` that is
+            not positive, ``calibration`` together with ``training``.
 
     Example:
         >>> from complex_transformers import ComplexQuantizationConfig
@@ -61,13 +64,17 @@ class ComplexQuantizationConfig(QuantizationConfigMixin):
         calibration_passes: int = 1,
         damping: float = 0.01,
         quant_method: str = METHOD,
+        module_stages: Mapping[str, int] | None = None,
     ) -> None:
         check_rounding(stages, granularity)
+        for name, count in (module_stages or {}).items():
+            check_rounding(count, granularity, f"module_stages[{name!r}]")
         check_positive(calibration_passes=calibration_passes)
         if training and calibration is not None:
             raise ValueError("calibration must be None with training=True, got data. Train first, then calibrate.")
         self.quant_method = METHOD
         self.stages = stages
+        self.module_stages = dict(module_stages or {})
         self.granularity = granularity
         self.modules_to_not_convert = None if modules_to_not_convert is None else list(modules_to_not_convert)
         self.training = training
@@ -75,9 +82,14 @@ class ComplexQuantizationConfig(QuantizationConfigMixin):
         self.calibration_passes = calibration_passes
         self.damping = damping
 
+    def rounding(self, name: str) -> tuple[int, str]:
+        """Return stages and granularity of a layer."""
+        fitting = [key for key in self.module_stages if not should_convert_module(name, [key])]
+        return self.module_stages[max(fitting, key=len)] if fitting else self.stages, self.granularity
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields of ``config.json``: how weights are stored, not how they were calibrated."""
-        names = ("quant_method", "stages", "granularity", "modules_to_not_convert", "training")
+        names = ("quant_method", "stages", "module_stages", "granularity", "modules_to_not_convert", "training")
         return {name: copy.copy(getattr(self, name)) for name in names}
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:

@@ -64,6 +64,8 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
     if not layers:
         remedy = REMEDIES[getattr(model.config, "number_field", None)]
         raise ValueError(f"model must have complex layers to quantize, got none in {type(model).__name__}. {remedy}")
+    if unknown := [key for key in config.module_stages if all(should_convert_module(name, [key]) for name in layers)]:
+        raise ValueError(f"module_stages must name layers to quantize, got {unknown}. See named_modules().")
     return layers
 
 
@@ -100,7 +102,7 @@ def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
         made.setdefault(name, layer)
         _with_layer_name(name, check_packable, made[name])
         if config.training:
-            made[name] = RoundedLinear.from_float(made[name], config.stages, config.granularity)
+            made[name] = RoundedLinear.from_float(made[name], *config.rounding(name))
     set_layers(model, made)
 
 
@@ -121,9 +123,7 @@ def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> No
             "noise. Pass calibration data, or train with training=True first.",
             stacklevel=2,
         )
-    options = config.stages, config.granularity
-    packed = {name: _with_layer_name(name, PackedLinear.from_float, layer, *options) for name, layer in layers.items()}
-    set_layers(model, packed)
+    set_layers(model, _made(PackedLinear.from_float, layers, config))
 
 
 def _pack_calibrated(
@@ -138,9 +138,9 @@ def _pack_calibrated(
         made: dict[str, PackedLinear] = {}
         for name, stored in gram_matrices(model, group, examples).items():
             layer = layers[name]
-            packed = PackedLinear.empty_like(layer, config.stages, config.granularity)
+            packed = PackedLinear.empty_like(layer, *config.rounding(name))
             gram = gram_matrix(stored, packed.linear_type)
-            options = (config.stages, config.granularity, config.damping)
+            options = (*config.rounding(name), config.damping)
             packed.set_weights(_with_layer_name(name, calibrated_weights, layer.weight_parts(), gram, *options))
             made[name] = packed
         set_layers(model, made)
@@ -156,11 +156,14 @@ def _with_layer_name(name: str, function: Callable[..., Any], *arguments: Any) -
 
 def empty_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
     """Replace layers by packed ones whose weights are loaded afterwards."""
-    options, layers = (config.stages, config.granularity), layers_to_convert(model, config)
-    set_layers(
-        model,
-        {name: _with_layer_name(name, PackedLinear.empty_like, layer, *options) for name, layer in layers.items()},
-    )
+    set_layers(model, _made(PackedLinear.empty_like, layers_to_convert(model, config), config))
+
+
+def _made(
+    make: Callable[..., PackedLinear], layers: Mapping[str, ComplexLinear], config: ComplexQuantizationConfig
+) -> dict[str, PackedLinear]:
+    """Make a packed layer of each layer."""
+    return {name: _with_layer_name(name, make, layer, *config.rounding(name)) for name, layer in layers.items()}
 
 
 def check_files(model: PreTrainedModel, files: Sequence[str | Path] | None) -> None:

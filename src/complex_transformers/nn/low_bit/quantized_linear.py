@@ -35,10 +35,10 @@ LAYERS: dict[str, type[ComplexLinear]] = {
 }
 
 
-def check_rounding(stages: int, granularity: str) -> None:
+def check_rounding(stages: int, granularity: str, name: str = "stages") -> None:
     """Raise unless ``stages`` is 1 to 3 and ``granularity`` is known."""
     if type(stages) is not int or stages not in range(1, MAX_STAGES + 1):
-        raise ValueError(f"stages must be 1, 2 or 3, got {stages!r}. For more bits use modules_to_not_convert.")
+        raise ValueError(f"{name} must be 1, 2 or 3, got {stages!r}. For more bits use modules_to_not_convert.")
     check_choice("granularity", granularity, GRANULARITIES)
 
 
