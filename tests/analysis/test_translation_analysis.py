@@ -5,13 +5,21 @@
 import copy
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from complex_transformers import SynCoNMTForConditionalGeneration, SynCoNMTProcessor, TranslationMetric
-from complex_transformers.analysis import attention_maps, bleu_by_length, plot_attention, token_accuracy
+from complex_transformers.analysis import (
+    AttentionMap,
+    attention_maps,
+    bleu_by_length,
+    dependency_shares,
+    plot_attention,
+    token_accuracy,
+)
 from complex_transformers.recipes import SyntaxTranslationCollator, build_syntax_processor
 from families import Case
 from refusals import refused
@@ -67,6 +75,23 @@ def test_maps_of_given_translations(processor: SynCoNMTProcessor, field: str, at
                 assert sum(attention.word_weights[number]) == pytest.approx(1.0, abs=1e-5)
     assert all((attention.relation_weights is None) == (field != "complex") for attention in maps)
     json.dumps([attention.to_dict() for attention in maps])
+
+
+def test_attention_along_dependencies() -> None:
+    """Dogs <- bark -> loudly, and a sentence of one word, which has no other words to attend to."""
+    tokens = ["Dogs", "bark", "loudly", "</s>"]
+    rows = [[0.5, 0.3, 0.1, 0.1], [0.2, 0.5, 0.2, 0.1], [0.0, 0.0, 0.9, 0.1], [0.0, 0.0, 0.0, 1.0]]
+    imaginary = [[0.1, 0.2, 0.6, 0.1], [0.3, 0.3, 0.3, 0.1], [0.3, 0.1, 0.4, 0.2], [1.0, 0.0, 0.0, 0.0]]
+    long = AttentionMap(tokens, [], [""] * 4, None, rows, imaginary)
+    one = AttentionMap(["Go", "</s>"], [], [""] * 2, None, [[0.9, 0.1], [0.5, 0.5]], None)
+    found = dependency_shares([long, one], [[2, 0, 2], [0]])
+    # Most attended: Dogs (beside it 0.3 + 0.1, of which bark 0.3), bark (all others depend on it), loudly (none).
+    assert found["words"] == pytest.approx((0.3 / 0.4 + 1.0) / 2)
+    assert found["relations"] == pytest.approx((0.2 / 0.8 + 1.0 + 0.1 / 0.4) / 3)
+    assert found["chance"] == pytest.approx((0.5 + 1.0 + 0.5) / 3)
+    assert "relations" not in dependency_shares([replace(long, relation_weights=None)], [[2, 0, 2]])
+    refused("heads must be a list for each of 2 maps, got 1 lists", dependency_shares, [long, one], [[0]])
+    refused("heads must be 3 other tokens", dependency_shares, [long], [[0]])
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -369,6 +369,8 @@ def test_a_network_learns_and_translates(
     assert ("relation_accuracy" in results["test_accuracy"]) == (network != TWIN)
     assert results["test"]["bleu"] > 30.0
     assert sum(row["sentences"] for row in results["bleu_by_length"]) == 10
+    assert 0.0 < results["dependency_shares"]["words"] < 1.0
+    assert ("relations" in results["dependency_shares"]) == (network != TWIN)
     assert results == json.loads((tmp_path / "out" / "results.json").read_text())
 
     sources = (parsed / "test.a").read_text(encoding="utf-8").splitlines()

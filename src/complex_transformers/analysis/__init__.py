@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inspect trained models: attention, phases, frequencies, weights, states."""
 
-from .attention import AttentionMap, attention_maps, plot_attention
+from .attention import AttentionMap, attention_maps, dependency_shares, plot_attention
 from .conjugate import conjugate_share, prune_conjugate
 from .frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
 from .memories import memory_hit_rates, plot_memories
@@ -37,6 +37,7 @@ __all__ = [
     "bleu_by_length",
     "conjugate_share",
     "count_parameters",
+    "dependency_shares",
     "frequency_table",
     "interference",
     "memory_hit_rates",

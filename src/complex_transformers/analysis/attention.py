@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Attention maps of words and dependency relations in SynCoNMT (Fig. 5)."""
+"""Attention maps of words and dependency relations in SynCoNMT, and attention along dependencies (Fig. 5)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..data.syntax import JOINER
+from ..data.syntax import JOINER, check_heads
 from .plotting import new_figure
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..models.synconmt.modeling_synconmt import SynCoNMTForConditionalGeneration
     from ..models.synconmt.processing_synconmt import SynCoNMTProcessor
 
-__all__ = ["AttentionMap", "attention_maps", "plot_attention"]
+__all__ = ["AttentionMap", "attention_maps", "dependency_shares", "plot_attention"]
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,46 @@ def attention_maps(
 def _names(tokenizer: PreTrainedTokenizerFast, ids: Tensor) -> list[str]:
     """Return words or relations without the marker of a missing space."""
     return [token.removeprefix(JOINER) for token in tokenizer.convert_ids_to_tokens(ids.tolist())]
+
+
+def dependency_shares(maps: Sequence[AttentionMap], heads: Sequence[Sequence[int]]) -> dict[str, float]:
+    """Return how much attention follows the dependencies of the source (SynCoNMT, section 4.5).
+
+    For each target word let a be the source word with the largest word weight, N its head and dependents, and w the
+    weights. The share is sum_{j in N} w_j / sum_{j != a} w_j, over source words without ``</s>``; the mean is over all
+    target words with a weight beside a, ``</s>`` left out.
+
+    Args:
+        maps: from ``attention_maps``.
+        heads: heads of the words of each source, counted from 1; 0 for the root.
+
+    Returns:
+        ``words`` and, in complex networks, ``relations``: the mean share of the real and of the imaginary weights.
+        ``chance``: the mean share of equal weights, |N| / (n - 1) for n source words.
+
+    Raises:
+        ValueError: not one list of heads for each map, or a list that does not fit its words.
+    """
+    if len(maps) != len(heads):
+        raise ValueError(f"heads must be a list for each of {len(maps)} maps, got {len(heads)} lists")
+    sums: dict[str, list[float]] = {"words": [], "relations": [], "chance": []}
+    for attention, above in zip(maps, heads, strict=True):
+        size = len(attention.source_tokens) - 1
+        check_heads(above, size)
+        tree = torch.zeros(size + 1, size + 1)
+        tree[list(range(1, size + 1)), list(above)] = 1.0
+        near = (tree + tree.T)[1:, 1:]  # row 0 is the head of the root
+        words = torch.tensor(attention.word_weights)[:-1, :size]
+        nearest = words.argmax(-1)
+        others = 1.0 - torch.eye(size)[nearest]
+        given = {"words": words, "chance": torch.ones_like(words)}
+        if attention.relation_weights is not None:
+            given["relations"] = torch.tensor(attention.relation_weights)[:-1, :size]
+        for name, weights in given.items():
+            total = (weights * others).sum(-1)
+            shares = (weights * near[nearest]).sum(-1)[total > 0] / total[total > 0]
+            sums[name].extend(shares.tolist())
+    return {name: sum(shares) / len(shares) for name, shares in sums.items() if shares}
 
 
 def plot_attention(attention: AttentionMap) -> Figure:

@@ -29,10 +29,10 @@ __all__ = [
 ]
 
 SIDES = ("source", "target")
-_COLUMNS = ("tokens", "relations", "spaces")
+_COLUMNS = ("tokens", "relations", "spaces", "heads")
 
 
-def _sentence(row: Mapping[str, Any], side: str) -> dict[str, Any]:
+def parsed_side(row: Mapping[str, Any], side: str) -> dict[str, Any]:
     """Return one side of a row of a parsed data set."""
     return {column: row[f"{side}_{column}"] for column in _COLUMNS if f"{side}_{column}" in row}
 
@@ -94,7 +94,7 @@ def parse_parallel_dataset(
     drop_joined: bool = False,
     progress: Callable[[Iterable[Any], str, int], Iterable[Any]] | None = None,
 ) -> DatasetDict:
-    """Parse ``source`` and ``target`` and add their ``_tokens``, ``_relations`` and ``_spaces`` (a space follows).
+    """Parse ``source`` and ``target``, and add ``_tokens``, ``_heads``, ``_relations`` and ``_spaces`` of each.
 
     Args:
         parts: splits with the columns ``source`` and ``target``, as ``load_parallel_dataset`` returns them.
@@ -225,7 +225,7 @@ def encode_syntax_dataset(parts: DatasetDict, processor: SynCoNMTProcessor) -> D
             )
 
     def encode(row: dict[str, Any]) -> dict[str, Any]:
-        features = dict(processor(_sentence(row, "source"), _sentence(row, "target")))
+        features = dict(processor(parsed_side(row, "source"), parsed_side(row, "target")))
         return {**features, "length": max(len(features["input_ids"]), len(features["labels"]))}
 
     return parts.map(encode, desc="Encoding")

@@ -4,6 +4,7 @@
 
 The best epoch is chosen on the validation split, by BLEU or by loss; the test split, if there is one, is translated
 once at the end with beam search, and scored by length of the source; words and relations are also counted one by one.
+The attention of the test split along dependencies is measured, too.
 
     complex-transformers run syntax-translation --data_dir outputs/parsed --hidden_size 512
     complex-transformers run syntax-translation --data_dir outputs/parsed --hidden_size 512 \
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from torch.utils.data import DataLoader
 from transformers import AutoProcessor, HfArgumentParser
 
-from ...analysis import bleu_by_length, token_accuracy
+from ...analysis import attention_maps, bleu_by_length, dependency_shares, token_accuracy
 from ...data.extras import require_datasets
 from ...metrics.translation import TranslationMetric
 from ...models.synconmt.configuration_synconmt import SynCoNMTConfig
@@ -31,7 +32,13 @@ from ..arguments import arguments_of
 from ..datasets.splits import sample_training
 from ..records import portable, rounded
 from ..run import prepare_run
-from ..syntax_translation import SyntaxTranslationCollator, build_syntax_processor, encode_syntax_dataset
+from ..syntax_translation import (
+    SIDES,
+    SyntaxTranslationCollator,
+    build_syntax_processor,
+    encode_syntax_dataset,
+    parsed_side,
+)
 from ..translation import TranslationRun, TranslationTrainingArguments
 
 if TYPE_CHECKING:
@@ -123,9 +130,22 @@ def word_scores(run: TranslationRun, data_args: DataArguments) -> dict[str, Any]
             metric=run.metric,
         )
         results["bleu_by_length"] = [rounded(row) for row in rows]
+        if "source_heads" in part.column_names:
+            results["dependency_shares"] = rounded(shares_of_attention(run))
         for row in results["bleu_by_length"]:
             print(f"{row['shortest']} to {row['longest']} words: {row['sentences']} sentences, BLEU {row['bleu']:.2f}")
     return results
+
+
+def shares_of_attention(run: TranslationRun) -> dict[str, float]:
+    """Return ``dependency_shares`` of the test split, with its reference translations."""
+    part, maps = run.parts["test"], []
+    sides = [[parsed_side(row, side) for row in part] for side in SIDES]
+    run.model.eval()
+    for start in range(0, len(part), run.args.eval_batch_size):
+        rows = slice(start, start + run.args.eval_batch_size)
+        maps += attention_maps(run.model, run.processing, *(side[rows] for side in sides))
+    return dependency_shares(maps, list(part["source_heads"]))
 
 
 def main() -> dict[str, Any]:
