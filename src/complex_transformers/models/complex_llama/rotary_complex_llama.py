@@ -95,7 +95,7 @@ def make_positions(
         return _rotary_positions(config)
     num_features, rope_theta, _ = _plain_arguments(config, None)
     if config.is_polar:
-        num_features *= 2  # each stored number of a head becomes a complex feature
+        num_features *= 2  # each element of a head becomes a complex feature
     if config.position_type == "polar":
         return RotaryPositions(num_features, rope_theta)
     return RotaryWordPositions(config.vocab_size, num_features, rope_theta)

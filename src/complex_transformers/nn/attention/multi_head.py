@@ -36,7 +36,7 @@ __all__ = ["ComplexMultiheadAttention", "complex_attention", "complex_scores", "
 
 PRODUCT_SCORES = ("modulus", "real", "bilinear_modulus")
 ATTENTION_SCORES = (*PRODUCT_SCORES, "cosine")
-REAL_SCORES = ("real", "cosine")  # dot products of stored numbers, of unit vectors for the cosine
+REAL_SCORES = ("real", "cosine")  # dot products of halves, of unit vectors for the cosine
 KEY_NORMALIZATIONS = ("softmax", "probability_amplitude", "split_softmax")  # over the keys
 ATTENTION_NORMALIZATIONS = (*KEY_NORMALIZATIONS, "sigmoid")
 

@@ -23,16 +23,16 @@ __all__ = ["PolarHeads"]
 class PolarHeads(FullPrecision):
     """Polar coordinates of queries and keys (PoPE, Gopalakrishnan et al., arXiv 2509.10534).
 
-    Each of the h stored numbers x of a head becomes a complex feature with the modulus m = softplus(x), so queries and
+    Each of the h elements x of a head becomes a complex feature with the modulus m = softplus(x), so queries and
     keys get the stored width 2h: feature c of a query at position t is m_q exp(i w_c t), of a key at position s
     m_k exp(i (w_c s + d_c)). Their score Re(q k^H) is sum_c m_q m_k cos(w_c (t - s) - d_c).
 
-    The paper has real networks. In the complex field the stored numbers are the real and imaginary parts of the D
-    complex features of a head, h = 2D. That is our form.
+    The paper has real networks. In the complex field the elements are the real and imaginary parts of the D complex
+    features of a head, h = 2D. That is our form.
 
     Args:
         num_heads: heads of keys.
-        num_features: h, stored numbers of a head.
+        num_features: h, the stored width of a head.
 
     The parameter ``phase`` d ``[num_heads, num_features]``, in rad, is limited to [-2 pi, 0] and starts at 0. It stays
     in float32 for every dtype of the model.
