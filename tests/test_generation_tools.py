@@ -66,15 +66,20 @@ assert sorted(answer.generated_tokens for answer in answers) == sorted(expected)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("options", ["", "attention_score='modulus'", "position_type='complex_order'"])
+@pytest.mark.parametrize("options", ["'rotary'", "'rotary', attention_score='modulus'", "'complex_order'"])
 def test_continuous_batching_generates_what_generate_does(options):
     """Each in a process of its own: a second engine in one process never answers, with Llama neither."""
-    code = BATCHES.format(options=options)
+    code = BATCHES.format(options=f"position_type={options}")
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-NOT_PAGED = [("complex_mamba", "complex"), ("complex_transfo_xl", "modulus"), ("complex_seq2seq", "modulus")]
+NOT_PAGED = [
+    ("complex_llama", "polar"),
+    ("complex_mamba", "complex"),
+    ("complex_transfo_xl", "modulus"),
+    ("complex_seq2seq", "modulus"),
+]
 
 
 @pytest.mark.parametrize("case", [Case(*names) for names in NOT_PAGED], ids=str)
