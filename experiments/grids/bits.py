@@ -36,6 +36,10 @@ UNITS = {
     for granularity in ("row", "tensor")
     for stages in (1, 2, 3)
 }
+MIXED = {
+    f"calibrated-row-2-{name}-3": replace(UNITS["calibrated-row-2"], module_stages=own)
+    for name, own in {"down": (("down_proj", 3),), "values": (("v_proj", 3), ("o_proj", 3))}.items()
+}
 HQQ = {f"hqq-{bits}-bit": Rounded(SMOLLM2, "hqq", hqq_bits=bits) for bits in (2, 4)}
 # 2^bits levels with an offset; three and four levels without one.
 SHIFTED = {
@@ -73,6 +77,6 @@ TRAINED = {
 }
 
 GRIDS = (
-    Functions("lift-bits", REAL | HQQ | UNIFORM | UNITS, (0,), measure, settings),
+    Functions("lift-bits", REAL | HQQ | UNIFORM | UNITS | MIXED, (0,), measure, settings),
     Functions("lift-training", TRAINED, (0,), measure_trained, training_settings),
 )

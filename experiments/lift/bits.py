@@ -43,7 +43,8 @@ STEPS, TRIAL_STEPS, RATES, TRAINING_LENGTH = 240, 40, (2e-4, 4e-4, 8e-4, 1.6e-3)
 class Rounded:
     """A checkpoint and its quantization rule.
 
-    ``rule`` is ``float``, ``lifted`` (lifted, in float), ``units`` (sums of ``stages`` roundings to 1, i, -1, -i),
+    ``rule`` is ``float``, ``lifted`` (lifted, in float), ``units`` (sums of ``stages`` roundings to 1, i, -1, -i, or
+    of the stages that ``module_stages`` names for some layers),
     ``hqq`` for HQQ with ``hqq_bits`` and a group size, ``grid`` for real weights on a uniform grid, or a rule of
     ``RULES`` for real weights. ``calibrated`` weights (``units`` and ``grid``) are rounded by GPTQ's error feedback.
     """
@@ -56,6 +57,7 @@ class Rounded:
     hqq_bits: int | None = None
     hqq_group: int = 64
     grid: Grid | None = None
+    module_stages: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,9 @@ class Trained:
 def settings(rounded: Rounded) -> dict[str, Any]:
     """Return the settings that a result depends on."""
     options = asdict(rounded)
-    if rounded.grid is None:
-        del options["grid"]
+    for name in ("grid", "module_stages"):
+        if not options[name]:
+            del options[name]
     sizes = {"test_tokens": TEST_TOKENS, "length": LENGTH}
     return options | sizes | _calibration_settings(rounded)
 
@@ -149,7 +152,8 @@ def quantized(model: PreTrainedModel, rounded: Rounded, texts: list[Tensor] | No
         return model, bits_of_rule(model, rounded.rule)
     if rounded.rule == "units":
         assert rounded.stages is not None
-        config = ComplexQuantizationConfig(rounded.stages, rounded.granularity, calibration=texts)
+        own = dict(rounded.module_stages)
+        config = ComplexQuantizationConfig(rounded.stages, rounded.granularity, calibration=texts, module_stages=own)
         model = quantize(lift(model), config)
         bits = bits_of_units(model)
         model.dequantize()  # the same function, without unpacking in every forward call

@@ -18,7 +18,17 @@ __all__ = ["TABLES", "bits_table", "training_table"]
 
 
 GUIDE = (
-    *("float", "hqq-4-bit", "calibrated-row-3", "hqq-2-bit", "calibrated-row-2", "residual_binary", "ternary"),
+    *(
+        "float",
+        "hqq-4-bit",
+        "calibrated-row-3",
+        "calibrated-row-2-down-3",
+        "calibrated-row-2-values-3",
+        "hqq-2-bit",
+        "calibrated-row-2",
+        "residual_binary",
+        "ternary",
+    ),
     *("gptq-4-bit-row", "gptq-3-bit-row", "gptq-2-bit-row", "gptq-2-bit-group-64", "gptq-balanced-2-bit"),
     *("gptq-ternary", "gptq-published-2-bit-row"),
 )
@@ -92,7 +102,8 @@ def what(settings: dict[str, Any]) -> str:
     if rule != "units":
         return f"original, {RULE_NAMES.get(rule, rule)}, per-row scales"
     rounding = "calibrated" if settings["calibrated"] else "nearest"
-    return f"lifted, {rounding}, {_stages(settings['stages'])}, per-{settings['granularity']} scales"
+    own = "".join(f", {count} in {name}" for name, count in settings.get("module_stages", ()))
+    return f"lifted, {rounding}, {_stages(settings['stages'])}{own}, per-{settings['granularity']} scales"
 
 
 def _stages(count: int) -> str:
