@@ -166,7 +166,12 @@ def race_text(data: dict[str, Any], columns: Sequence[str], rows: Iterable[Seque
     if data["notes"]:
         text.append("\n".join(f"- {note}" for note in data["notes"]))
     text.append(f"Medians of {data['rounds']} rounds. {machine_line(data['machine'])}")
-    return reduce(lambda out, pattern: re.sub(pattern, WORDING[pattern], out), WORDING, "\n\n".join(text))
+    return worded("\n\n".join(text))
+
+
+def worded(text: str) -> str:
+    """Return a text about recorded comparisons with the wording of today."""
+    return reduce(lambda out, pattern: re.sub(pattern, WORDING[pattern], out), WORDING, text)
 
 
 @dataclass(frozen=True)

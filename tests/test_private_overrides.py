@@ -31,6 +31,7 @@ OTHERS = {
     "_prepare_position_ids_for_generation": "padding inside a prompt does not start the positions anew",
     "_prepare_cache_for_generation": "recurrent and memory models create their own cache",
     "_prepare_decoder_input_ids_for_generation": "the start token is looked for behind left padding; relations",
+    "_get_static_cache_init_shape": "keys of polar positions are wider than values",
     "_flex_attn_can_dispatch": "flex_attention computes one score and normalisation only, told by name",
     "_initialize_weights": "outside its own package Transformers takes a layer without own tensors for loaded",
     "_resize_token_embeddings": "embeddings of several tables and heads of halves change their size together",

@@ -68,7 +68,7 @@ def block_model(name: str) -> PreTrainedModel:
     if name == BLOCKS:
         return mamba3("Mamba-3", 704)
     torch.manual_seed(0)
-    shape = {"hidden_size": 384, "intermediate_size": 1216, "num_attention_heads": 6}
+    shape = {"hidden_size": 384, "intermediate_size": 1216, "num_attention_heads": 6, "position_type": "rotary"}
     return ComplexLlamaForCausalLM(ComplexLlamaConfig(**{**SIZES, **shape}))
 
 

@@ -53,7 +53,7 @@ def find_runs(path: Path, names: Iterable[str]) -> dict[str, Runs]:
 
 
 def machines(found: Mapping[str, Runs]) -> str:
-    """Return the sentences that describe the machines; those that differ in their processors only share one."""
+    """Return the sentences that describe the machines; those that differ in vector instructions only share one."""
     grouped: dict[str, tuple[dict[str, Any], set[str]]] = {}
     for facts in (run["machine"] for runs in found.values() for run in runs):
         _, instructions = grouped.setdefault(machine_line({**facts, "vector_instructions": ""}), (facts, set()))

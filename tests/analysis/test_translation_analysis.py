@@ -82,13 +82,16 @@ def test_attention_along_dependencies() -> None:
     tokens = ["Dogs", "bark", "loudly", "</s>"]
     rows = [[0.5, 0.3, 0.1, 0.1], [0.2, 0.5, 0.2, 0.1], [0.0, 0.0, 0.9, 0.1], [0.0, 0.0, 0.0, 1.0]]
     imaginary = [[0.1, 0.2, 0.6, 0.1], [0.3, 0.3, 0.3, 0.1], [0.3, 0.1, 0.4, 0.2], [1.0, 0.0, 0.0, 0.0]]
-    long = AttentionMap(tokens, [], [""] * 4, None, rows, imaginary)
-    one = AttentionMap(["Go", "</s>"], [], [""] * 2, None, [[0.9, 0.1], [0.5, 0.5]], None)
+    long = AttentionMap(tokens, [], ["Hunde", "bellen", "laut", "</s>"], None, rows, imaginary)
+    one = AttentionMap(["Go", "</s>"], [], ["Geh"], None, [[0.9, 0.1]], None)
     found = dependency_shares([long, one], [[2, 0, 2], [0]])
-    # Most attended: Dogs (beside it 0.3 + 0.1, of which bark 0.3), bark (all others depend on it), loudly (none).
+    # Most attended: Dogs (beside it 0.3 + 0.1, of which bark 0.3), bark (all others depend on it), loudly (left out).
     assert found["words"] == pytest.approx((0.3 / 0.4 + 1.0) / 2)
-    assert found["relations"] == pytest.approx((0.2 / 0.8 + 1.0 + 0.1 / 0.4) / 3)
-    assert found["chance"] == pytest.approx((0.5 + 1.0 + 0.5) / 3)
+    assert found["relations"] == pytest.approx((0.2 / 0.8 + 1.0) / 2)
+    assert found["chance"] == pytest.approx((0.5 + 1.0) / 2)
+    cut = replace(long, target_tokens=["Hunde"], word_weights=rows[:1], relation_weights=imaginary[:1])
+    assert dependency_shares([cut], [[2, 0, 2]])["words"] == pytest.approx(0.75)  # no </s> at the end
+    assert dependency_shares([one], [[0]]) == {}
     assert "relations" not in dependency_shares([replace(long, relation_weights=None)], [[2, 0, 2]])
     refused("heads must be a list for each of 2 maps, got 1 lists", dependency_shares, [long, one], [[0]])
     refused("heads must be 3 other tokens", dependency_shares, [long], [[0]])

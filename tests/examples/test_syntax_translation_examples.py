@@ -229,7 +229,8 @@ def test_texts_are_parsed_into_a_folder(tmp_path: Path, trained: tuple[Path, dic
     for side in ("source", "target"):
         assert row[side] == texts[0]
         assert row[f"{side}_tokens"] == [*texts[0].removesuffix(".").split(), "."]
-        assert row[f"{side}_relations"] == SyntaxParser(trained[0])(texts[0])["relations"]
+        for column in ("heads", "relations"):
+            assert row[f"{side}_{column}"] == SyntaxParser(trained[0])(texts[0])[column]
         assert row[f"{side}_spaces"][-2:] == [False, False]
     known = json.loads((tmp_path / "parsed" / "parsers.json").read_text())
     assert known["source_parser"] == str(trained[0])

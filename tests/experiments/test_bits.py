@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from benchmarks.reporting import machine_facts
-from experiments.grids.bits import REAL, TRAINED, UNIFORM, UNITS
+from experiments.grids.bits import MIXED, REAL, TRAINED, UNIFORM, UNITS
 from experiments.lift import bits
 from experiments.lift.gptq import Grid, bits_of_grid
 from experiments.lift.learned_scales import LEARNED
@@ -83,15 +83,22 @@ def test_gradients_pass_as_if_nothing_was_rounded() -> None:
         "residual_binary",
         "nearest-row-2",
         "calibrated-row-1",
+        "calibrated-row-2-down-3",
         "gptq-ternary",
         "gptq-3-bit-row",
     ],
 )
 def test_a_rounded_model_is_scored(on_a_small_model: None, row: str) -> None:
-    found = bits.measure((REAL | UNITS | UNIFORM)[row], 0)
+    found = bits.measure((REAL | UNITS | UNIFORM | MIXED)[row], 0)
     weights = sum(layer.weight.numel() for layer in bits.layers_to_round(small_llama()))
     others = small_llama().num_parameters() - weights
-    few = {"binary": 1.0, "residual_binary": 2.0, "nearest-row-2": 2.0, "calibrated-row-1": 1.0}
+    few = {
+        "binary": 1.0,
+        "residual_binary": 2.0,
+        "nearest-row-2": 2.0,
+        "calibrated-row-1": 1.0,
+        "calibrated-row-2-down-3": 2.1,
+    }
     least = ({"float": 32.0, "lifted": 32.0, "gptq-ternary": 2.0, "gptq-3-bit-row": 3.0} | few)[row]
     assert least <= found["bits"] <= least + 3.0  # scales of short rows
     assert found["megabytes"] == pytest.approx((4 * others + found["bits"] * weights / 8) / 1e6)

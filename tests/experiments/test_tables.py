@@ -17,6 +17,7 @@ from experiments.grids import GRIDS
 from experiments.grids.speech import SPEAKERS
 from experiments.tables import speech, text
 from experiments.tables.__main__ import PAGES, tables_of, write_tables
+from experiments.tables.cases import missed_table
 from experiments.tables.runs import machines, mean_std
 
 from benchmarks import bench
@@ -141,8 +142,15 @@ def test_a_case_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "| step: ours / theirs | 1.5 ms | 1 ms | 1.50 (1.50 to 1.50) | 2, met |" in race_table(second)
 
 
-def test_machines_that_differ_in_the_processor_only_share_a_sentence():
+def test_machines_that_differ_in_vector_instructions_only_share_a_sentence():
     facts = {"processor": "P", "vector_instructions": "A", "threads": 1, "cores": 2, "python": "3", "versions": {}}
     found = {"one": [facts, {**facts, "vector_instructions": "B"}], "two": [facts, {**facts, "cores": 4}]}
     text = machines({row: [{"machine": each} for each in runs] for row, runs in found.items()})
     assert text == "P (A or B), 1 thread(s) of 2 cores, Python 3, . P (A), 1 thread(s) of 4 cores, Python 3, ."
+
+
+def test_only_missed_goals_are_listed(tmp_path: Path) -> None:
+    rows = [row("step", Comparison("ours", "theirs", bar), [1.3], [1.0], "ms") for bar in (1.0, 2.0, None)]
+    add_line(tmp_path / "bench.jsonl", {"row": "encoder", "rows": rows})
+    add_line(tmp_path / "bench.jsonl", {"row": "linear_paths", "rows": rows})  # on another page
+    assert missed_table(tmp_path).splitlines()[2:] == ["| encoder | step: ours / theirs | 1.30 (1.30 to 1.30) | 1 |"]

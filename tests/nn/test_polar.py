@@ -138,7 +138,10 @@ def test_gradients():
     assert torch.autograd.gradcheck(scores, (query, key, heads.phase))
 
 
-@pytest.mark.parametrize(("score", "normalization"), [("modulus", "split_softmax"), ("modulus", "softmax")])
+OTHER_SCORES = [("modulus", "split_softmax"), ("modulus", "sigmoid"), ("cosine", "softmax")]
+
+
+@pytest.mark.parametrize(("score", "normalization"), OTHER_SCORES)
 def test_other_scores_of_polar_heads(score, normalization):
     """Many queries at once give what one query at a time gives, although only values of real scores are padded."""
     layer = randomize(GroupedQueryAttention(16, 4, 2, polar=True, score=score, normalization=normalization)).double()

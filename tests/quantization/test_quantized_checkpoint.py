@@ -87,16 +87,20 @@ def test_bits_on_disk(tmp_path, linear_type, stages, granularity):
 
 @pytest.mark.parametrize("how", ["nearest", "calibrated", "trained"])
 def test_layers_with_stages_of_their_own_are_saved_and_loaded(tmp_path, how):
-    own = {"down_proj": 1, "layers.0.mlp.down_proj": 3}  # the longest that fits counts; config.json sorts them
+    # The longest that fits counts; config.json sorts them.
+    own = {"down_proj": 1, "model.layers.0.mlp.down_proj": 3, "layers.1.self_attn.q_proj": 1}
     options = {"calibration": [texts(8, 16)]} if how == "calibrated" else {"training": how == "trained"}
     model = quantize(decoder(), ComplexQuantizationConfig(module_stages=own, **options))
     if how == "trained":
         quantize(model)
     stages = {name: layer.stages for name, layer in model.named_modules() if isinstance(layer, PackedLinear)}
     changed = {"model.layers.0.mlp.down_proj": 3, "model.layers.1.mlp.down_proj": 1}
+    changed["model.layers.1.self_attn.q_proj"] = 1
     assert stages == {**dict.fromkeys(stages, 2), **changed}
     model.save_pretrained(tmp_path)
     assert torch.equal(load(tmp_path)(texts()).logits, model(texts()).logits)
+    headless = AutoModel.from_pretrained(tmp_path)
+    assert torch.equal(headless(texts()).last_hidden_state, model.model(texts()).last_hidden_state)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..models.synconmt.modeling_synconmt import SynCoNMTForConditionalGeneration
     from ..models.synconmt.processing_synconmt import SynCoNMTProcessor
 
+END = "</s>"
+
 __all__ = ["AttentionMap", "attention_maps", "dependency_shares", "plot_attention"]
 
 
@@ -130,8 +132,8 @@ def dependency_shares(maps: Sequence[AttentionMap], heads: Sequence[Sequence[int
     """Return how much attention follows the dependencies of the source (SynCoNMT, section 4.5).
 
     For each target word let a be the source word with the largest word weight, N its head and dependents, and w the
-    weights. The share is sum_{j in N} w_j / sum_{j != a} w_j, over source words without ``</s>``; the mean is over all
-    target words with a weight beside a, ``</s>`` left out.
+    weights. The share is sum_{j in N} w_j / sum_{j != a} w_j, over source words without ``</s>``. Target words without
+    weights beside a are left out, and so is ``</s>``.
 
     Args:
         maps: from ``attention_maps``.
@@ -139,30 +141,31 @@ def dependency_shares(maps: Sequence[AttentionMap], heads: Sequence[Sequence[int
 
     Returns:
         ``words`` and, in complex networks, ``relations``: the mean share of the real and of the imaginary weights.
-        ``chance``: the mean share of equal weights, |N| / (n - 1) for n source words.
+        ``chance``: the mean share of equal weights, |N| / (n - 1) for n source words. Empty if all words are left out.
 
     Raises:
         ValueError: not one list of heads for each map, or a list that does not fit its words.
     """
     if len(maps) != len(heads):
         raise ValueError(f"heads must be a list for each of {len(maps)} maps, got {len(heads)} lists")
-    sums: dict[str, list[float]] = {"words": [], "relations": [], "chance": []}
+    sums: dict[str, list[float]] = {}
     for attention, above in zip(maps, heads, strict=True):
         size = len(attention.source_tokens) - 1
         check_heads(above, size)
         tree = torch.zeros(size + 1, size + 1)
         tree[list(range(1, size + 1)), list(above)] = 1.0
         near = (tree + tree.T)[1:, 1:]  # row 0 is the head of the root
-        words = torch.tensor(attention.word_weights)[:-1, :size]
+        is_word = torch.tensor([token != END for token in attention.target_tokens])
+        words = torch.tensor(attention.word_weights)[is_word, :size]
+        kinds = {"words": words, "chance": torch.ones_like(words)}
+        if attention.relation_weights is not None:
+            kinds["relations"] = torch.tensor(attention.relation_weights)[is_word, :size]
         nearest = words.argmax(-1)
         others = 1.0 - torch.eye(size)[nearest]
-        given = {"words": words, "chance": torch.ones_like(words)}
-        if attention.relation_weights is not None:
-            given["relations"] = torch.tensor(attention.relation_weights)[:-1, :size]
-        for name, weights in given.items():
-            total = (weights * others).sum(-1)
-            shares = (weights * near[nearest]).sum(-1)[total > 0] / total[total > 0]
-            sums[name].extend(shares.tolist())
+        counted = torch.stack([(weights * others).sum(-1) > 0 for weights in kinds.values()]).all(0)
+        for name, weights in kinds.items():
+            shares = (weights * near[nearest]).sum(-1) / (weights * others).sum(-1)
+            sums.setdefault(name, []).extend(shares[counted].tolist())
     return {name: sum(shares) / len(shares) for name, shares in sums.items() if shares}
 
 

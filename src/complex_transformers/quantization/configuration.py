@@ -8,15 +8,19 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from transformers.quantizers.quantizers_utils import should_convert_module
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
 from ..nn.checks import check_positive
 from ..nn.low_bit.quantized_linear import check_rounding
 
-__all__ = ["METHOD", "ComplexQuantizationConfig"]
+__all__ = ["METHOD", "ComplexQuantizationConfig", "names_layer"]
 
 METHOD = "complex_units"  # `quant_method` of config.json
+
+
+def names_layer(key: str, name: str) -> bool:
+    """Return whether a name, or the ending of one, names a layer, also in a model without the prefix of its head."""
+    return f".{name}".endswith(f".{key}") or f".{key}".endswith(f".{name}")
 
 
 class ComplexQuantizationConfig(QuantizationConfigMixin):
@@ -29,8 +33,8 @@ class ComplexQuantizationConfig(QuantizationConfigMixin):
     Args:
         stages: rounding stages, 1 to 3; each rounds the residual of the stages before it.
         granularity: scales per ``row`` (default) or per ``tensor``, as in the papers.
-        module_stages: stages of some layers, by names or suffixes as in ``modules_to_not_convert``, such as
-            ``{"down_proj": 3}``; the longest that fits counts. Default ``stages`` for all.
+        module_stages: stages of some layers, by names or endings of names, such as ``{"down_proj": 3}``; the longest
+            that fits counts. Default ``stages`` for all.
         modules_to_not_convert: names or suffixes of layers that stay floating-point, as in Transformers' other
             configurations; default the heads (every ``nn.Readout`` and the output embeddings). ``[]`` for none.
         training: quantization-aware training: layers round their weights in every forward pass and train the
@@ -84,7 +88,7 @@ class ComplexQuantizationConfig(QuantizationConfigMixin):
 
     def rounding(self, name: str) -> tuple[int, str]:
         """Return stages and granularity of a layer."""
-        fitting = [key for key in self.module_stages if not should_convert_module(name, [key])]
+        fitting = [key for key in self.module_stages if names_layer(key, name)]
         return self.module_stages[max(fitting, key=len)] if fitting else self.stages, self.granularity
 
     def to_dict(self) -> dict[str, Any]:

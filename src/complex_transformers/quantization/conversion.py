@@ -18,7 +18,7 @@ from transformers.quantizers.quantizers_utils import should_convert_module
 from ..nn import ComplexLinear, PackedLinear, Readout, RoundedLinear, calibrated_weights, gram_matrix
 from ..nn.low_bit.quantized_linear import check_packable, complex_linear_type
 from .calibration import calibration_inputs, called_layers, gram_matrices
-from .configuration import ComplexQuantizationConfig
+from .configuration import ComplexQuantizationConfig, names_layer
 
 __all__ = [
     "check_files",
@@ -64,8 +64,6 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
     if not layers:
         remedy = REMEDIES[getattr(model.config, "number_field", None)]
         raise ValueError(f"model must have complex layers to quantize, got none in {type(model).__name__}. {remedy}")
-    if unknown := [key for key in config.module_stages if all(should_convert_module(name, [key]) for name in layers)]:
-        raise ValueError(f"module_stages must name layers to quantize, got {unknown}. See named_modules().")
     return layers
 
 
@@ -97,6 +95,8 @@ def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
         ValueError: see ``quantize``.
     """
     layers = layers_to_convert(model, config)
+    if unknown := [key for key in config.module_stages if not any(names_layer(key, name) for name in layers)]:
+        raise ValueError(f"module_stages must name layers to quantize, got {unknown}. See named_modules().")
     made = {name: layer.to_float() for name, layer in rounded_layers(model).items()}
     for name, layer in layers.items():
         made.setdefault(name, layer)
@@ -118,8 +118,9 @@ def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> No
         _pack_calibrated(model, layers, config)
         return
     if not getattr(getattr(model.config, "quantization_config", None), "training", False):
+        most = max(config.rounding(name)[0] for name in layers)
         warnings.warn(
-            f"Rounding to {config.stages} bit(s) per real weight without calibration or training usually leaves "
+            f"Rounding to at most {most} bit(s) per real weight without calibration or training usually leaves "
             "noise. Pass calibration data, or train with training=True first.",
             stacklevel=2,
         )

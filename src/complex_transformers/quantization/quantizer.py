@@ -109,8 +109,9 @@ def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = 
 
     Raises:
         ValueError: no complex layers (lift a real model first) or packed ones; names in ``modules_to_not_convert``
-            that no layer has; layers that cannot be packed, by name (shared parts, adapters, NaN weights);
-            calibration inputs that do not reach a layer or give features that are not finite. The model is unchanged.
+            or ``module_stages`` that no layer has; layers that cannot be packed, by name (shared parts, adapters, NaN
+            weights); calibration inputs that do not reach a layer or give features that are not finite. The model is
+            unchanged.
 
     Example:
         >>> from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM

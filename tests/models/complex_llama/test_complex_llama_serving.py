@@ -41,6 +41,7 @@ SCORES = {
     "bilinear": {"attention_score": "bilinear_modulus", "attention_normalization": "probability_amplitude"},
     "complex weights": {"attention_score": "modulus", "attention_normalization": "split_softmax"},
     "polar": {"position_type": "polar", "number_field": "real", "imaginary_heads": "equal_cache"},
+    "complex polar": {"position_type": "polar"},
     "phase-coherent": {"attention_score": "cosine", "attention_normalization": "sigmoid"},
 }
 
@@ -50,12 +51,14 @@ def test_a_static_cache_needs_no_padding(changes):
     """Transformers then gives no mask for the first tokens, before which, in its place, comes the end of the cache."""
     model, ids = make(**changes, num_key_value_heads=1), torch.randint(3, 30, (2, 5))
     options = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 0, "output_scores": True}
+    static = {"cache_implementation": "static", "disable_compile": True}
     outs = [
         model.generate(ids, **options, return_dict_in_generate=True, **more)
-        for more in ({}, {"cache_implementation": "static", "disable_compile": True})
+        for more in ({}, static, {**static, "prefill_chunk_size": 3})
     ]
-    for found, expected in zip(outs[1].scores, outs[0].scores, strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    for out in outs[1:]:
+        for found, expected in zip(out.scores, outs[0].scores, strict=True):
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
 ONE_GRAPH = {

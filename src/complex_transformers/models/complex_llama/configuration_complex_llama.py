@@ -74,11 +74,12 @@ class ComplexLlamaConfig(TextConfig):
         final_logit_softcapping: the same limit for the logits of the LM head (Gemma 2).
         attention_probs_dropout_prob: dropout probability of the attention weights.
         position_type: ``polar``: queries and keys have moduli that depend on content and phases that depend on
-            positions, ``nn.PolarHeads`` (PoPE); ``rotary``: D complex features rotate by the angles of Llama;
-            ``polar_word``, ``rotary_word``: the same with frequencies per token, ``nn.RotaryWordPositions``;
-            ``complex_order``: phases in the embedding (ComplexOrder Eq. 5), no rotation in attention. The default is
-            ``rotary`` with ``imaginary_heads``, ``no_rope_layers``, or ``rope_parameters`` that ``polar`` does not
-            have, and ``polar`` otherwise. A saved configuration without this field has ``rotary``.
+            positions, and keys are twice as wide as values, ``nn.PolarHeads`` (PoPE); ``rotary``: D complex features
+            rotate by the angles of Llama; ``polar_word``, ``rotary_word``: the same with frequencies per token,
+            ``nn.RotaryWordPositions``; ``complex_order``: phases in the embedding (ComplexOrder Eq. 5), no rotation in
+            attention. The default is ``rotary`` with ``imaginary_heads``, ``no_rope_layers``, or ``rope_parameters``
+            that ``polar`` does not have, and ``polar`` otherwise. A saved configuration without this field has
+            ``rotary``.
         imaginary_heads: ``none`` (default), ``equal_heads`` or ``equal_cache``: heads whose score is the imaginary
             part Im(q k^H), see ``nn.GroupedQueryAttention`` (RoPE++). ``equal_heads`` halves the KV cache: the default
             of ``num_key_value_heads`` is then ``num_attention_heads / 2``.

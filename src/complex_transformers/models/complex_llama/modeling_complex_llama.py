@@ -248,7 +248,10 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         return token_positions(input_ids, attention_mask, past_length)
 
     def factors(self, input_ids: Tensor | None, positions: Tensor, dtype: torch.dtype) -> dict[str, Tensor | None]:
-        """Return the rotation factors of queries and keys, ``[B or 1, 1, T, 2D]`` or None, for each layer type."""
+        """Return the rotation factors of queries and keys, ``[B or 1, 1, T, 2D]`` or None, for each layer type.
+
+        Polar positions have ``[B or 1, 1, T, 4D]``.
+        """
         positions = positions - 1  # the first token is not rotated, as in Llama
         types = set(self.config.layer_types or ())
         if isinstance(self.rotary, RotaryByLayerType):
@@ -324,6 +327,10 @@ class ComplexLlamaForCausalLM(ComplexLlamaPreTrainedModel, ComplexGenerationMixi
                 "Use generate."
             )
         return super().init_continuous_batching(*args, **kwargs)
+
+    def _get_static_cache_init_shape(self) -> Any:
+        """Return None for keys wider than values, which a cache is then told by its first tokens."""
+        return None if self.config.is_polar else super()._get_static_cache_init_shape()
 
     def generate(self, *args: Any, **kwargs: Any) -> Any:
         """Generate as Transformers does; widely linear layers fold their real matrices once for the whole call."""

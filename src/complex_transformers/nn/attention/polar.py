@@ -28,7 +28,8 @@ class PolarHeads(FullPrecision):
     m_k exp(i (w_c s + d_c)). Their score Re(q k^H) is sum_c m_q m_k cos(w_c (t - s) - d_c).
 
     The paper has real networks. In the complex field the elements are the real and imaginary parts of the D complex
-    features of a head, h = 2D. That is our form.
+    features of a head, h = 2D. That is our form; as in all complex heads, its scores are scaled by D^(-1/2), those of
+    real heads by h^(-1/2).
 
     Args:
         num_heads: heads of keys.
@@ -60,12 +61,8 @@ class PolarHeads(FullPrecision):
         if factors is None:
             factors = CF.join(torch.ones_like(phase[:1]), torch.zeros_like(phase[:1]))
         factors = factors.to(key.dtype)
-        return self.modulus(query) * factors, self.modulus(key) * CF.multiply(shift, factors)
-
-    def modulus(self, x: Tensor) -> Tensor:
-        """Return the moduli, repeated for both halves."""
-        modulus = F.softplus(x)
-        return CF.join(modulus, modulus)
+        query, key = (CF.join(modulus, modulus) for modulus in (F.softplus(query), F.softplus(key)))
+        return query * factors, key * CF.multiply(shift, factors)
 
     def extra_repr(self) -> str:
         return "{}, {}".format(*self.phase.shape)
