@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 from benchmarks.reporting import markdown_table
@@ -16,7 +17,15 @@ from experiments.grids.rates import mean_losses
 from experiments.tables.runs import MISSING, Runs, figures, find_runs, machines, mean_std
 from experiments.tables.verdicts import judged, verdict
 
-__all__ = ["TABLES", "accuracy_by_length", "accuracy_table", "claims_table", "edge_rows", "state_table"]
+__all__ = [
+    "TABLES",
+    "accuracy_by_length",
+    "accuracy_table",
+    "claims_table",
+    "edge_rows",
+    "fields_table",
+    "state_table",
+]
 
 PCT_TASKS = ("copy", "needle", "listops")
 LABELS = {"complex": "complex", "real": "real, equal width", "real-equal-parameters": "real, equal parameters"}
@@ -46,6 +55,22 @@ def limits_table(results: Path) -> str:
     names = {row.split(",", 1)[1]: (row.split(",", 1)[1],) for row in state_tracking.LIMITS}
     header = ["task, change", "parameters", *map(str, state_tracking.TASKS["parity"].test_lengths), "training"]
     return accuracy_by_length(results, "state-tracking-limits", state_tracking.LIMITS, names, header, ())
+
+
+def fields_table(results: Path) -> str:
+    """Compare complex networks with real ones at the trained length."""
+    found = find_runs(results / "long-range.jsonl", long_range.ROWS)
+    rows = []
+    for task, positions in product(long_range.TASKS, ("rotary", "polar")):
+        ours, *theirs = (found.get(f"{task},{positions},{field}") for field in LABELS)
+        if ours and all(theirs):
+            place = f"test/{long_range.TASKS[task].test_lengths[0]}/accuracy"
+            scores = [figures(runs, place) for runs in (ours, *map(list, filter(None, theirs)))]
+            shown = [mean_std(each, 1, 100) for each in scores]
+            wide, equal = (f"{verdict(scores[0], scores[i])} ({shown[i]})" for i in (1, 2))
+            rows.append([task, positions, shown[0], equal, wide])
+    header = ["task", "positions", "complex", "real, equal parameters", "real, equal width"]
+    return markdown_table(header, rows) if rows else MISSING
 
 
 # Claim -> the network, its baseline, the tasks. PCT is cosine scores with sigmoid weights.
@@ -136,6 +161,10 @@ def edge_rows(results: Path, grid: str, rows: Iterable[str], rates: Sequence[flo
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
-    "docs/long-range.md": {"long-range": accuracy_table, "long-range-claims": claims_table},
+    "docs/long-range.md": {
+        "long-range-fields": fields_table,
+        "long-range": accuracy_table,
+        "long-range-claims": claims_table,
+    },
     "docs/state-tracking.md": {"state-tracking": state_table, "state-tracking-limits": limits_table},
 }

@@ -155,6 +155,20 @@ def test_table(tmp_path: Path) -> None:
     assert lines[-1].endswith("1 of 2 rows chose the smallest or the largest learning rate.")
 
 
+def test_complex_against_real(tmp_path: Path) -> None:
+    assert long_range.fields_table(tmp_path) == long_range.MISSING
+    for field, mean in (("complex", 0.9), ("real", 0.91), ("real-equal-parameters", 0.5)):
+        for task in ("copy", "needle"):
+            if (task, field) != ("needle", "real"):  # a task without all three is left out
+                for seed in (1, 2, 3):
+                    test = {"64": {"accuracy": mean + 0.02 * seed}}
+                    add_line(
+                        tmp_path / "long-range.jsonl", {"row": f"{task},polar,{field}", "seed": seed, "test": test}
+                    )
+    (line,) = long_range.fields_table(tmp_path).splitlines()[2:]
+    assert line == "| copy | polar | 94.0 ± 2.0 | better (54.0 ± 2.0) | on par (95.0 ± 2.0) |"
+
+
 def test_claims(tmp_path: Path) -> None:
     assert long_range.claims_table(tmp_path) == long_range.MISSING
     better = {"64": (0.9, 0.8), "128": (0.5, 0.51), "256": (0.2, 0.4), "512": (0.2, 0.4), "1024": (0.2, 0.2)}

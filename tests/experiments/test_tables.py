@@ -150,7 +150,7 @@ def test_machines_that_differ_in_vector_instructions_only_share_a_sentence():
 
 
 def test_only_missed_goals_are_listed(tmp_path: Path) -> None:
-    rows = [row("step", Comparison("ours", "theirs", bar), [1.3], [1.0], "ms") for bar in (1.0, 2.0, None)]
+    rows = [row("step", Comparison("ours", "theirs", bar), [1.3] * 2, [1.0] * 2, "ms") for bar in (1.0, 2.0, None)]
     add_line(tmp_path / "bench.jsonl", {"row": "encoder", "rows": rows})
     add_line(tmp_path / "bench.jsonl", {"row": "linear_paths", "rows": rows})  # on another page
     assert missed_table(tmp_path).splitlines()[2:] == ["| encoder | step: ours / theirs | 1.30 (1.30 to 1.30) | 1 |"]
