@@ -28,8 +28,8 @@ class PolarHeads(FullPrecision):
     m_k exp(i (w_c s + d_c)). Their score Re(q k^H) is sum_c m_q m_k cos(w_c (t - s) - d_c).
 
     The paper has real networks. In the complex field the elements are the real and imaginary parts of the D complex
-    features of a head, h = 2D. That is our form; as in all complex heads, its scores are scaled by D^(-1/2), those of
-    real heads by h^(-1/2).
+    features of a head, h = 2D. That is our form; as in all complex heads, its scores are scaled by D^(-1/2). Scores of
+    real heads are scaled by h^(-1/2).
 
     Args:
         num_heads: heads of keys.
