@@ -15,11 +15,13 @@ from benchmarks.reporting import RESULTS, ROOT, read_lines
 from experiments.figures import FEWEST, TRANSLATORS, initial_delta
 from experiments.grids.paper import PERIODS
 from experiments.tables.runs import figures
+from experiments.tables.verdicts import verdict
 from experiments.thesis.printed import PRINTED
 from experiments.thesis.printed_semantics import PRINTED_PHRASES
 from scipy.stats import t as student
 
 DEPTHS = (0, 2, 4, 8)
+REAL = ("real", "real-equal-parameters")
 PARITY = ("", ", without rotation")
 PAIRS = ("noun-noun", "adjective-noun", "verb-object", "gs2011")
 CLASSICAL = ("raw", "probability", "pmi_a", "pmi_b", "pmi_c", "topics,50", "topics,200")
@@ -369,6 +371,26 @@ def language_modeling() -> Iterator[str]:
     yield f"the complex one has {100 * (1 - rows[0]['parameters'] / rows[1]['parameters']):.0f} % fewer parameters"
 
 
+def long_range() -> Iterator[str]:
+    def against(row: str, field: str, length: int = 64) -> str:
+        ours, theirs = (
+            values("long-range", f"{row},{each}", f"test/{length}/accuracy") for each in ("complex", field)
+        )
+        return verdict(ours, theirs)
+
+    retrieval = [f"{task},polar" for task in ("copy", "needle", "indirect-indexing", "selective-copy")]
+    assert {against(row, "real-equal-parameters") for row in retrieval} == {"better"}
+    assert "worse" not in {against(row, "real") for row in retrieval}
+    yield "the complex network copies, retrieves and indexes better than the real one with equal parameters"
+    assert "better" not in {against("listops,polar", field) for field in REAL}
+    memory = ["phase-memory,rotary", "phase-memory,rotary-sigmoid"]
+    assert {against(row, field) for row in memory for field in REAL} == {"better"}
+    assert "better" not in {
+        against(row, field, length) for row in memory for field in REAL for length in (256, 512, 1024)
+    }
+    yield "At the trained length complex networks remember phases better than real ones"
+
+
 def quantization() -> Iterator[str]:
     def after(row: str) -> float:
         return mean("lift-bits", row, "perplexity")
@@ -382,6 +404,7 @@ def quantization() -> Iterator[str]:
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "docs/thesis.md": thesis,
     "docs/choose.md": choose,
+    "docs/long-range.md": long_range,
     "docs/quantization.md": quantization,
     "docs/errata.md": errata,
     "docs/paper.md": paper,
