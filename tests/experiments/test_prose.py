@@ -391,6 +391,15 @@ def long_range() -> Iterator[str]:
     yield "At the trained length complex networks remember phases better than real ones"
 
 
+def positions() -> Iterator[str]:
+    (case,) = runs("bench", "positions")
+    ratios = [(found["group"], found["ratio"]["median"]) for found in case["rows"] if found["ours"] == "polar"]
+    assert [group.partition(",")[0] for group, _ in ratios] == ["complex", "complex", "real", "real"]
+    ours, ours_decoding, real, real_decoding = (f"{ratio:.2f}" for _, ratio in ratios)
+    yield f"a complex network takes {ours} times as long as with rotary ones, decoding {ours_decoding} times"
+    yield f"in a real network {real} and {real_decoding} times"
+
+
 def quantization() -> Iterator[str]:
     def after(row: str) -> float:
         return mean("lift-bits", row, "perplexity")
@@ -404,6 +413,7 @@ def quantization() -> Iterator[str]:
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "docs/thesis.md": thesis,
     "docs/choose.md": choose,
+    "docs/concepts/positions.md": positions,
     "docs/long-range.md": long_range,
     "docs/quantization.md": quantization,
     "docs/errata.md": errata,
