@@ -356,6 +356,7 @@ def test_rounding_without_calibration_or_training_warns(recwarn):
     assert message.startswith(
         "Rounding to 3 bit(s) per real weight without calibration or training usually leaves noise"
     )
+    assert "to 2 bit(s)" in warned(decoder(), stages=1, module_stages={"down_proj": 2})[0]
     assert warned(decoder(), stages=1, calibration=[texts()]) == []
     model = decoder()
     assert warned(model, stages=1, training=True) == []

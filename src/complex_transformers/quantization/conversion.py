@@ -120,7 +120,7 @@ def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> No
     if not getattr(getattr(model.config, "quantization_config", None), "training", False):
         most = max(config.rounding(name)[0] for name in layers)
         warnings.warn(
-            f"Rounding to at most {most} bit(s) per real weight without calibration or training usually leaves "
+            f"Rounding to {most} bit(s) per real weight without calibration or training usually leaves "
             "noise. Pass calibration data, or train with training=True first.",
             stacklevel=2,
         )
