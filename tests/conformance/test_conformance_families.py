@@ -229,7 +229,7 @@ CHANGES = {
 }
 # Of the classes above, those that are not in the default set.
 FULL = {
-    "complex_llama": ("WidelyLinear", "Sliding"),
+    "complex_llama": ("WidelyLinear",),
     "complex_order": ("Sdpa", "Lifted", "Real"),
     "complex_recurrent_lm": ("", "CausalZ"),
     "complex_seq2seq": ("", "RealTied"),
@@ -237,7 +237,12 @@ FULL = {
     "complex_transfo_xl": ("",),
 }
 # Options whose suite runs in another family or variant; tests/invariants has all of them.
-SLOW = {"complex_mamba": ("RealMimo",), "complex_order": ("PhaseCoherent",), "complex_seq2seq": ("PhaseCoherent",)}
+SLOW = {
+    "complex_llama": ("Sliding",),
+    "complex_mamba": ("RealMimo",),
+    "complex_order": ("PhaseCoherent",),
+    "complex_seq2seq": ("PhaseCoherent",),
+}
 # Polar positions have no scaled frequencies.
 UNSCALED = dict.fromkeys(f"test_model_rope_scaling_from_config_{name}" for name in ("0_linear", "1_dynamic", "2_yarn"))
 # Other members of a class.

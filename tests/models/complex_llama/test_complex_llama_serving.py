@@ -71,7 +71,13 @@ ONE_GRAPH = {
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("changes", ONE_GRAPH.values(), ids=ONE_GRAPH)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param(changes, id=name, marks=pytest.mark.slow if name in ("words turn", "waves") else ())
+        for name, changes in ONE_GRAPH.items()
+    ],
+)
 def test_steps_with_a_static_cache_are_one_graph(changes):
     """Traced, not compiled: that takes minutes, and is a test of the suite."""
     model, ids = make(**changes), torch.randint(3, 30, (2, 5))
