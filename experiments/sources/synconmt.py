@@ -181,7 +181,7 @@ SYNCONMT = (
                 "python examples/syntax-translation/translate.py --model outputs/synconmt --attention_dir maps",
                 f"one picture for each sentence ([how]({PAGE}#plot-attention)), none shown "
                 "here: it needs a trained network (half an hour). The claim that the real part attends to dependent "
-                "words is measured in runs from now on (`dependency_shares`); those of the tables lack it",
+                "words is measured in runs from now on (`dependency_shares`); the runs in the tables lack it",
             ),
         ),
     ),

@@ -19,7 +19,7 @@ METHOD = "complex_units"  # `quant_method` of config.json
 
 
 def names_layer(key: str, name: str) -> bool:
-    """Return whether a name, or the ending of one, names a layer, also in a model without the prefix of its head."""
+    """Return whether ``key`` is the name of a layer or its ending; a model prefix before the name is ignored."""
     return f".{name}".endswith(f".{key}") or f".{key}".endswith(f".{name}")
 
 
