@@ -263,8 +263,8 @@ PAGES_WITH_SNIPPETS = [
     and importlib.util.find_spec(OTHER_PACKAGES.get(page.name, "torch")) is not None
 ]
 
-
-SLOW_PAGES = [page for page in PAGES_WITH_SNIPPETS if page.name in ("export.md", "state-tracking.md")]  # 30 s each
+SLOW_NAMES = ("complex_mlp.md", "export.md", "state-tracking.md", "thesis.md")  # 10 to 30 s each
+SLOW_PAGES = [page for page in PAGES_WITH_SNIPPETS if page.name in SLOW_NAMES]
 QUICK_PAGES = [page for page in PAGES_WITH_SNIPPETS if page not in SLOW_PAGES]
 PARTS = [pytest.param(QUICK_PAGES[part::3], marks=pytest.mark.full, id=str(part)) for part in range(3)]
 

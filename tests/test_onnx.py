@@ -52,7 +52,7 @@ MORE = {
     "spectral_transformer": ("scaled", "decoder"),
 }
 QUICK = ("complex_fasttext: complex",)
-IN_THE_FULL_SET = ("complex_llama", "complex_mamba")  # others: make test-slow
+IN_THE_FULL_SET = ("complex_llama",)  # others: make test-slow
 # One for each set of inputs.
 READERS = [
     Case(*name.split(": "))

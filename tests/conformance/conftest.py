@@ -41,13 +41,12 @@ NAME_TABLES = {
 # Of 25 ways to compare sdpa with eager attention: every pair of dtype, side of padding, mask and kernels, and weights.
 SDPA_PAIRS = ("00", "07", "09", "14", "18", "21", "24")
 DEFAULT_SDPA_PAIRS = ("00", "21")
-# Checks of files, names and training, which tests/invariants makes for every variant: in the full set, and those of
-# files and names on one class per group of models.
+# Checks of files and names, which tests/invariants makes for every variant: in the full set, on one class per group of
+# models.
 FILES_AND_NAMES = frozenset(
     f"test_{name}"
     for name in (
         "base_model_prefix_loads_base_weights",
-        "can_init_all_missing_weights",
         "can_use_safetensors",
         "correct_missing_keys",
         "from_pretrained_no_checkpoint",
@@ -59,8 +58,11 @@ FILES_AND_NAMES = frozenset(
         "save_load",
     )
 )
+# Tests of seconds, of which tests/invariants has short forms: two classes are enough.
+LONG = ("test_can_init_all_missing_weights", "test_training_overfit")
+CLASSES_OF_LONG = ("ComplexLlamaConformanceTest", "ComplexOrderConformanceTest")
 # An old keyword that Transformers itself translates: one class shows that it passes.
-OLD_KEYWORD_CLASS = "RealTiedComplexOrderConformanceTest"
+OLD_KEYWORD_CLASS = "RealComplexOrderConformanceTest"
 
 
 def _suite_folder() -> Path:
@@ -155,8 +157,8 @@ def _is_slow(test_class: type, name: str, is_first: bool) -> bool:
     """Return whether a test compares a function with itself, or repeats what another class or set of tests checks."""
     if name.startswith("test_eager_matches_sdpa_inference_"):
         return name.split("_")[5] not in (SDPA_PAIRS if _has_two_attentions(test_class) else SDPA_PAIRS[:1])
-    if name == "test_training_overfit":
-        return not is_first
+    if name in LONG:
+        return test_class.__name__ not in CLASSES_OF_LONG
     return name in FILES_AND_NAMES and not is_first
 
 
@@ -164,7 +166,7 @@ def _is_covered(name: str) -> bool:
     """Return whether faster tests of the default set check the same for every model."""
     if name.startswith("test_eager_matches_sdpa_inference_"):
         return name.split("_")[5] not in DEFAULT_SDPA_PAIRS
-    return name in FILES_AND_NAMES or name == "test_training_overfit"
+    return name in FILES_AND_NAMES or name in LONG
 
 
 def pytest_collection_modifyitems(items):

@@ -231,17 +231,19 @@ CHANGES = {
 FULL = {
     "complex_llama": ("WidelyLinear",),
     "complex_order": ("Sdpa", "Lifted", "Real"),
-    "complex_recurrent_lm": ("", "CausalZ"),
-    "complex_seq2seq": ("", "RealTied"),
-    "complex_text_rnn": ("BidirectionalGRU",),
+    "complex_recurrent_lm": ("",),
+    "complex_seq2seq": ("",),
     "complex_transfo_xl": ("",),
 }
 # Options whose suite runs in another family or variant; tests/invariants has all of them.
 SLOW = {
     "complex_llama": ("Sliding",),
     "complex_mamba": ("RealMimo",),
-    "complex_order": ("PhaseCoherent",),
-    "complex_seq2seq": ("PhaseCoherent",),
+    "complex_order": ("BatchNorm", "PhaseCoherent", "RealTied"),
+    "complex_recurrent_lm": ("CausalZ",),
+    "complex_seq2seq": ("PhaseCoherent", "RealTied"),
+    "complex_text_rnn": ("BidirectionalGRU",),
+    "complex_transfo_xl": ("Adaptive",),
 }
 # Polar positions have no scaled frequencies.
 UNSCALED = dict.fromkeys(f"test_model_rope_scaling_from_config_{name}" for name in ("0_linear", "1_dynamic", "2_yarn"))

@@ -48,12 +48,12 @@ def double(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return train(tmp_path_factory.mktemp("double"), processes=2, heads=heads_in(request))
 
 
-# An encoder, an encoder-decoder, a bag of words, recurrences, a decoder, a memory; others are divided as these are.
-OTHERS = ("classification", "cnn", "gcn", "mlp", "convnet", "quantum")
+# An encoder, an encoder-decoder, a recurrence, a decoder; others are divided as these are.
+OTHERS = ("classification", "fasttext", "mamba", "memory", "cnn", "gcn", "mlp", "convnet", "quantum")
 HEADS = pytest.mark.parametrize(
     "head",
     [
-        *("mlm", "seq2seq", "fasttext", "rnn", "llama", "mamba", "memory"),
+        *("mlm", "seq2seq", "rnn", "llama"),
         *(pytest.param(head, marks=pytest.mark.slow) for head in OTHERS),
     ],
 )

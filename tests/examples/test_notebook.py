@@ -37,7 +37,7 @@ def printed(notebook: Path, folder: Path) -> tuple[str, str]:
     )
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_first_network(tmp_path: Path) -> None:
     said, shown = printed(FIRST, tmp_path)
     lines, expected = (

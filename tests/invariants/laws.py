@@ -147,13 +147,18 @@ def named(table: dict[tuple[str, str], str], name: str, case: Case) -> str | Non
     return table.get((name, str(case))) or table.get((name, case.family))
 
 
-def law(test: Callable[..., None], cases: Sequence[Case] = CASES, rest: Sequence[Case] = ()) -> Callable[..., None]:
+def law(
+    test: Callable[..., None],
+    cases: Sequence[Case] = CASES,
+    rest: Sequence[Case] = (),
+    rest_mark: pytest.MarkDecorator = pytest.mark.full,
+) -> Callable[..., None]:
     """Run a test, whose argument is a ``case``, on all of them; those in ``rest`` are no default tests."""
     name = test.__name__.removeprefix("test_")
     LAWS[name] = test
     params = []
     for case in cases:
-        marks = [] if case.is_default and case not in rest else [pytest.mark.full]
+        marks = [] if case.is_default and case not in rest else [rest_mark]
         if reason := named(SKIPS, name, case):
             marks.append(pytest.mark.skip(reason=reason))
         params.append(pytest.param(case, marks=marks, id=str(case)))

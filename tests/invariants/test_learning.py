@@ -22,7 +22,9 @@ WITHOUT_EFFECT = ("k_proj.bias",)
 # The other families differ by layers, whose gradients are those of tests/nn.
 WRITERS = ("complex_seq2seq", "complex_transfo_xl", "synconmt")
 SLOPES = [case for case in CASES if case.is_default or case.family in WRITERS]
-law_of_slopes = functools.partial(law, cases=SLOPES, rest=[case for case in SLOPES if case not in FIRST])
+law_of_slopes = functools.partial(
+    law, cases=SLOPES, rest=[case for case in SLOPES if case not in FIRST], rest_mark=pytest.mark.slow
+)
 
 
 @law
@@ -121,7 +123,7 @@ def test_every_dropout_acts_by_itself(case):
         assert any(not torch.equal(first[key], second[key]) for key in first), name
 
 
-@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 20), marks=pytest.mark.full)], ids=str)
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 20), marks=pytest.mark.slow)], ids=str)
 @law_of_families
 def test_no_seed_diverges_at_once(case, seeds):
     for seed in seeds:
