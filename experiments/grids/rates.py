@@ -44,11 +44,12 @@ class ChosenRate(Functions):
     """Rows trained with the best learning rate of another grid.
 
     Rows have a method ``cell(learning_rate)``; ``settings`` of a cell contain ``learning_rate``. A row that is in
-    ``chosen_with`` takes the learning rate of another row.
+    ``chosen_with`` takes the learning rate of another row; one in ``other_rates`` chooses from those, not ``rates``.
     """
 
     choice: str = ""
     rates: Sequence[float] = ()
+    other_rates: Mapping[str, Sequence[float]] = field(default_factory=dict)
     chosen_with: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, row: str, found: Mapping[str, Any]) -> None:
@@ -70,7 +71,9 @@ class ChosenRate(Functions):
         Raises:
             ValueError: some learning rates were not run.
         """
-        return best_rate(place.results / f"{self.choice}.jsonl", self.chosen_with.get(row, row), self.rates)
+        chosen = self.chosen_with.get(row, row)
+        rates = self.other_rates.get(chosen, self.rates)
+        return best_rate(place.results / f"{self.choice}.jsonl", chosen, rates)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from benchmarks.reporting import DOCS, RESULTS, markdown_table, read_lines
 
 from complex_transformers.analysis.plotting import legend_beside, new_figure
-from experiments.grids.positions import LONG_ROWS, PAIR, RATES, ROWS
+from experiments.grids.positions import LONG_ROWS, PAIR, RATES_OF, ROWS
 from experiments.tables.runs import MISSING, Runs, find_runs, machines, mean_std
 from experiments.tables.verdicts import judged, verdict
 
@@ -106,7 +106,7 @@ def position_table(results: Path, data: str) -> str:
 def edge_rows(results: Path, data: str) -> tuple[int, int]:
     """Return how many rows have their best learning rate at an end of the range, and how many have tried all."""
     losses = {line["row"]: line["validation"]["loss"] for line in read_lines(results / "positions-choice.jsonl")}
-    names = [[f"{row},{rate:g}" for rate in RATES] for row in ROWS if row.startswith(f"{data},")]
+    names = [[f"{row},{rate}" for rate in RATES_OF[row]] for row in ROWS if row.startswith(f"{data},")]
     tried = [[losses[name] for name in each] for each in names if losses.keys() >= set(each)]
     return sum(min(each) in (each[0], each[-1]) for each in tried), len(tried)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from experiments.grids.positions import GRIDS, RATES, ROWS
+from experiments.grids.positions import GRIDS, RATES_OF, ROWS
 
 from complex_transformers.analysis import count_parameters
 from experiments import positions
@@ -23,7 +23,7 @@ def parameters(row: str) -> int:
 
 
 def test_rows_have_every_rate_and_equal_parameters_where_claimed() -> None:
-    assert set(CHOICE.rows) == {f"{row},{rate}" for row in ROWS for rate in RATES}
+    assert set(CHOICE.rows) == {f"{row},{rate}" for row in ROWS for rate in RATES_OF[row]}
     assert not set(FINAL.seeds) & set(CHOICE.seeds)
     for data in positions.DATA:
         for name in ("rotary", "polar"):

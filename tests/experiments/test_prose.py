@@ -14,6 +14,7 @@ import pytest
 from benchmarks.reporting import RESULTS, ROOT, read_lines
 from experiments.figures import FEWEST, TRANSLATORS, initial_delta
 from experiments.grids.paper import PERIODS
+from experiments.tables.positions import mean_loss
 from experiments.tables.runs import figures
 from experiments.tables.verdicts import verdict
 from experiments.thesis.printed import PRINTED
@@ -22,6 +23,7 @@ from scipy.stats import t as student
 
 DEPTHS = (0, 2, 4, 8)
 REAL = ("real", "real-equal-parameters")
+WORDS_AND_POLAR = ("polar_word", "polar")
 PARITY = ("", ", without rotation")
 PAIRS = ("noun-noun", "adjective-noun", "verb-object", "gs2011")
 CLASSICAL = ("raw", "probability", "pmi_a", "pmi_b", "pmi_c", "topics,50", "topics,200")
@@ -383,6 +385,14 @@ def long_range() -> Iterator[str]:
     assert "worse" not in {against(row, "real") for row in retrieval}
     yield "the complex network copies, retrieves and indexes better than the real one with equal parameters"
     assert "better" not in {against("listops,polar", field) for field in REAL}
+    words = {
+        task: verdict(
+            *(values("long-range", f"{task},{name},complex", "test/64/accuracy") for name in WORDS_AND_POLAR)
+        )
+        for task in ("copy", "needle", "listops")
+    }
+    assert words == {"copy": "worse", "needle": "worse", "listops": "on par"}
+    yield "Frequencies per token (`polar_word`) are worse than polar positions at copying and retrieval"
     memory = ["phase-memory,rotary", "phase-memory,rotary-sigmoid"]
     assert {against(row, field) for row in memory for field in REAL} == {"better"}
     assert "better" not in {
@@ -400,6 +410,18 @@ def positions() -> Iterator[str]:
     yield f"in a real network {real} and {real_decoding} times"
 
 
+def all_positions() -> Iterator[str]:
+    for field in ("complex", "real"):
+        words, polar = (
+            [run["perplexity_by_range"]["as trained"] for run in runs("positions", f"text8,{field},{name}")]
+            for name in WORDS_AND_POLAR
+        )
+        for last in (256, 512, 1024, 2048, 4096):
+            losses = ([mean_loss(curve, last) for curve in each] for each in (words, polar))
+            assert verdict(*losses, lower_is_better=True) == "worse", (field, last)
+    yield "Frequencies per token (`polar_word`) are worse than polar positions at every length, in both fields"
+
+
 def quantization() -> Iterator[str]:
     def after(row: str) -> float:
         return mean("lift-bits", row, "perplexity")
@@ -415,6 +437,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "docs/choose.md": choose,
     "docs/concepts/positions.md": positions,
     "docs/long-range.md": long_range,
+    "docs/positions.md": all_positions,
     "docs/quantization.md": quantization,
     "docs/errata.md": errata,
     "docs/paper.md": paper,
