@@ -178,7 +178,27 @@ MASKS = {
     "each head": lambda: torch.rand(3, 2, 5, 7) > 0.3,
     "additive": lambda: randn(3, 1, 5, 7),
     "two axes": lambda: torch.ones(5, 7, dtype=torch.bool).tril(2),
+    "two queries without keys": lambda: torch.ones(5, 7, dtype=torch.bool).tril(-2),
 }
+
+
+def test_blocks_read_the_keys_up_to_the_last_one_that_is_seen(monkeypatch):
+    monkeypatch.setattr(modulus_attention, "BLOCK_QUERIES", 2)
+    query, key, causal = torch.zeros(2, 1, 5, 4), torch.zeros(2, 1, 7, 4), torch.ones(5, 7, dtype=torch.bool).tril(2)
+
+    def seen(keep, is_softmax=True):
+        mask = None if keep is None else torch.zeros(keep.shape).masked_fill(~keep, torch.finfo(torch.float32).min)
+        return modulus_attention.seen_keys(mask, query, key, is_softmax)
+
+    assert seen(None) == [7, 7, 7]
+    assert seen(causal[None, None]) == [4, 6, 7]
+    assert seen(torch.arange(7).lt(3)[None, None, None]) == [3, 3, 3]
+    longer = torch.stack([causal, torch.ones_like(causal)]).unsqueeze(1)  # the second sample attends to all keys
+    assert seen(longer) == [7, 7, 7]
+    empty = causal.tril(-1)[None, None]  # the first query has no keys: a softmax gives all of them equal weights
+    assert seen(empty) == [7, 3, 4]
+    assert seen(empty, is_softmax=False) == [1, 3, 4]
+    assert seen(torch.zeros(1, 1, 5, 7, dtype=torch.bool), is_softmax=False) == [1, 1, 1]
 
 
 @pytest.mark.parametrize("score", ["modulus", "bilinear_modulus"])

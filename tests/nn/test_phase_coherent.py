@@ -95,6 +95,7 @@ BLOCK_MASKS = {
     "of every head": lambda: torch.rand(2, 3, 5, 7) > 0.3,
     "added": lambda: randn(2, 1, 5, 7),
     "two axes": lambda: torch.ones(5, 7, dtype=torch.bool).tril(2),
+    "two queries without keys": lambda: torch.ones(5, 7, dtype=torch.bool).tril(-2),
 }
 
 

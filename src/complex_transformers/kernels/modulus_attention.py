@@ -121,9 +121,12 @@ class Group(NamedTuple):
         """Select these P heads, ``[B, H, ...] -> [P, ...]``, as a view if they are contiguous."""
         return x[self.samples, self.heads].flatten(0, 1)
 
-    def masks(self, masks: Tensor | None) -> Iterator[Tensor | None]:
-        """Split a mask ``[B, H, T, S]`` into blocks."""
-        return repeat(None) if masks is None else blocks(masks[self.samples, self.heads])
+    def masks(self, masks: Tensor | None, seen: list[int]) -> Iterator[Tensor | None]:
+        """Split a mask ``[B, H, T, S]`` into blocks, each with the ``seen`` keys."""
+        if masks is None:
+            return repeat(None)
+        rows = blocks(masks[self.samples, self.heads])
+        return (mask[..., :count] for mask, count in zip(rows, seen, strict=True))
 
 
 def groups(query: Tensor, key: Tensor) -> Iterator[Group]:
@@ -148,27 +151,45 @@ def whole_mask(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None
     return None if mask is None else mask.expand(*query.shape[:-1], key.shape[-2])
 
 
+def seen_keys(mask: Tensor | None, query: Tensor, key: Tensor, is_softmax: bool) -> list[int]:
+    """Return for each block of queries the number of keys up to the last one with a weight, over all heads.
+
+    ``mask`` is additive, ``[B or 1, H or 1, T or 1, S]``, and hides a key by the least finite number. A softmax over
+    hidden keys alone has equal weights, so it needs them all.
+    """
+    size = key.shape[-2]
+    if mask is None or not size:
+        return [size for _ in blocks(query)]
+    seen = mask > torch.finfo(mask.dtype).min
+    some = seen.any(0).any(0)
+    if is_softmax:
+        some = some | (~seen.any(-1, keepdim=True)).any(0).any(0)
+    keys = [rows.any(0).nonzero() for rows in blocks(some.expand(query.shape[-2], size))]
+    return [int(found[-1]) + 1 if len(found) else 1 for found in keys]
+
+
 class Buffers:
     """Named buffers that all blocks reuse, since touching fresh memory is slow."""
 
     def __init__(self, like: Tensor) -> None:
         self.like = like
-        self.arrays: dict[tuple[str, tuple[int, ...]], Tensor] = {}
+        self.arrays: dict[str, Tensor] = {}
 
     def __call__(self, name: str, *shape: int) -> Tensor:
-        """Return the buffer of this name and shape, with arbitrary content; only last blocks have other shapes."""
-        if (name, shape) not in self.arrays:
-            self.arrays[name, shape] = self.like.new_empty(shape)
-        return self.arrays[name, shape]
+        """Return the buffer of this name in a shape, with arbitrary content."""
+        size = math.prod(shape)
+        if name not in self.arrays or len(self.arrays[name]) < size:
+            self.arrays[name] = self.like.new_empty(size)
+        return self.arrays[name][:size].view(shape)
 
 
-def whole_factors(query: Tensor, key: Tensor, dropout: float, seed: int) -> Tensor:
-    """Return the dropout factors that the blocks of these queries draw, ``[B, H, T, S]``."""
+def whole_factors(query: Tensor, key: Tensor, seen: list[int], dropout: float, seed: int) -> Tensor:
+    """Return the dropout factors that the blocks of these queries draw, ``[B, H, T, S]``; 0 for keys not ``seen``."""
     generator = torch.Generator().manual_seed(seed)
-    keep = query.new_empty(*query.shape[:-1], key.shape[-2])
+    keep = query.new_zeros(*query.shape[:-1], key.shape[-2])
     for group in groups(query, key):
-        for own in blocks(group.select(keep)):
-            own.copy_(draw_factors(own, dropout, generator))
+        for own, count in zip(blocks(group.select(keep)), seen, strict=True):
+            own[..., :count] = draw_factors(own[..., :count], dropout, generator)
     return keep
 
 
@@ -252,7 +273,9 @@ class BlockedModulusAttention(torch.autograd.Function):
         """Compute the same without blocks, with differentiable operations."""
         (scores,) = _score_moduli(query, key, bilinear=False)
         weights = plain_weights(scores, mask, bias)
-        return ((weights * whole_factors(query, key, dropout, seed) if dropout else weights) @ value,)
+        if dropout:
+            weights = weights * whole_factors(query, key, seen_keys(mask, query, key, bias is None), dropout, seed)
+        return (weights @ value,)
 
     @staticmethod
     def forward(
@@ -267,16 +290,17 @@ class BlockedModulusAttention(torch.autograd.Function):
         """Compute ``[B, H, T, d_v]`` from ``[B, H, T, 2d]``, ``[B, H, S, 2d]`` and ``[B, H, S, d_v]``."""
         blocked, scratch, normalize = BlockedModulusAttention, Scratch(query, key), make_weights(bias)
         masks, generator = whole_mask(normalize.added(mask), query, key), torch.Generator().manual_seed(seed)
+        seen = seen_keys(mask, query, key, bias is None)
         out = value.new_empty(*query.shape[:-1], value.shape[-1])
         for group in groups(query, key):
             own_out, q, k, v, fit = (group.select(x) for x in (out, query, key, value, scratch.squares_fit))
-            rows = zip(*map(blocks, (q, rotate_back(q), own_out)), strict=True)
-            for (own_q, rotated, to), own_mask in zip(rows, group.masks(masks), strict=False):
-                scores = scratch.scores(own_q, rotated, k)
+            rows = zip(*map(blocks, (q, rotate_back(q), own_out)), seen, strict=True)
+            for (own_q, rotated, to, count), own_mask in zip(rows, group.masks(masks, seen), strict=False):
+                scores = scratch.scores(own_q, rotated, k[:, :count])
                 weights = blocked._weights(scores, own_mask, fit, scratch, normalize, out=scores[0])
                 if dropout:
                     weights.mul_(draw_factors(weights, dropout, generator))
-                to.copy_(weights @ v)
+                to.copy_(weights @ v[:, :count])
         return out
 
     @staticmethod
@@ -293,7 +317,7 @@ class BlockedModulusAttention(torch.autograd.Function):
             inputs = query, key, value, mask, bias, ctx.dropout, ctx.seed
             return gradients_with_graph(BlockedModulusAttention._formula, inputs, ctx.needs_input_grad, (grad,))
         blocked, scratch, normalize = BlockedModulusAttention, Scratch(query, key), make_weights(bias)
-        masks = whole_mask(normalize.added(mask), query, key)
+        masks, seen = whole_mask(normalize.added(mask), query, key), seen_keys(mask, query, key, bias is None)
         generator = torch.Generator().manual_seed(ctx.seed)
         new = torch.Tensor.new_empty if query.shape[2] else torch.Tensor.new_zeros
         grads = [new(x, x.shape) for x in (query, key, value)]
@@ -304,30 +328,31 @@ class BlockedModulusAttention(torch.autograd.Function):
             q_sum, q_difference = q_real + q_imag, q_imag - q_real
             k_sum, k_difference = k_real + k_imag, k_imag - k_real
             # Sums over the blocks, features before keys, for faster accumulating products.
-            of_v = scratch("of v", *v.mT.shape)
-            of_common, of_real, of_imag = (scratch(f"of {name}", *k_real.mT.shape) for name in ("s", "real", "imag"))
-            add = 0.0  # overwrites the buffers in the first block
-            rows = zip(*map(blocks, (q, rotate_back(q), own_grad, q_real, q_sum, q_difference, grad_q)), strict=True)
-            for (own_q, rotated, own_g, *of_own, to), own_mask in zip(rows, group.masks(masks), strict=False):
-                real, imag = scratch.scores(own_q, rotated, k)
+            of_v = scratch("of v", *v.mT.shape).zero_()
+            of_common, of_real, of_imag = (
+                scratch(f"of {name}", *k_real.mT.shape).zero_() for name in ("s", "real", "imag")
+            )
+            queries = q, rotate_back(q), own_grad, q_real, q_sum, q_difference, grad_q
+            rows = zip(*map(blocks, queries), seen, strict=True)
+            for (own_q, rotated, own_g, *of_own, to, n), own_mask in zip(rows, group.masks(masks, seen), strict=False):
+                real, imag = scratch.scores(own_q, rotated, k[:, :n])
                 weights, inverse = (scratch(name, *real.shape) for name in ("weights", "inverse"))
                 kept = blocked._weights((real, imag), own_mask, fit, scratch, normalize, weights, inverse)
-                of_weights = torch.bmm(own_g, v.mT, out=scratch("grad", *real.shape))
+                of_weights = torch.bmm(own_g, v[:, :n].mT, out=scratch("grad", *real.shape))
                 if ctx.dropout:
                     keep = draw_factors(weights, ctx.dropout, generator)
                     of_weights, kept = of_weights.mul_(keep), keep.mul_(weights)
-                of_v.baddbmm_(own_g.mT, kept, beta=add)
+                of_v[..., :n].baddbmm_(own_g.mT, kept)
                 of_scores = normalize.gradient_(of_weights, weights).mul_(inverse)
                 real.mul_(of_scores)  # now G
                 imag.mul_(of_scores)
                 total = torch.add(real, imag, out=of_scores)
-                common = torch.bmm(total, k_real)
+                common = torch.bmm(total, k_real[:, :n])
                 to_real, to_imag = _split(to)
-                to_real.copy_(torch.baddbmm(common, imag, k_sum, alpha=-1))
-                to_imag.copy_(common.baddbmm_(real, k_difference))
+                to_real.copy_(torch.baddbmm(common, imag, k_sum[:, :n], alpha=-1))
+                to_imag.copy_(common.baddbmm_(real, k_difference[:, :n]))
                 for of_keys, own, part in zip((of_common, of_real, of_imag), of_own, (total, real, imag), strict=True):
-                    of_keys.baddbmm_(own.mT, part, beta=add)
-                add = 1.0
+                    of_keys[..., :n].baddbmm_(own.mT, part)
             grad_real, grad_imag = grad_k.mT.chunk(2, dim=-2)
             torch.add(of_common, of_imag, out=grad_real)
             torch.sub(of_real, of_common, out=grad_imag)

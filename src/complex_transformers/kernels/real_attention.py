@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .attention_weights import draw_factors, make_weights, plain_weights
 from .dispatch import by_formula, gradients_with_graph, without_autocast
-from .modulus_attention import Buffers, blocks, groups, whole_factors, whole_mask
+from .modulus_attention import Buffers, blocks, groups, seen_keys, whole_factors, whole_mask
 
 __all__ = ["BlockedRealAttention"]
 
@@ -38,7 +38,9 @@ class BlockedRealAttention(torch.autograd.Function):
     ) -> tuple[Tensor]:
         """Compute the same without blocks, with differentiable operations."""
         weights = plain_weights(query @ key.mT, mask, bias)
-        return ((weights * whole_factors(query, key, dropout, seed) if dropout else weights) @ value,)
+        if dropout:
+            weights = weights * whole_factors(query, key, seen_keys(mask, query, key, False), dropout, seed)
+        return (weights @ value,)
 
     @staticmethod
     def forward(
@@ -46,16 +48,17 @@ class BlockedRealAttention(torch.autograd.Function):
     ) -> Tensor:
         """Compute ``[B, H, T, d_v]`` from ``[B, H, T, 2d]``, ``[B, H, S, 2d]`` and ``[B, H, S, d_v]``."""
         buffers, normalize = Buffers(query), make_weights(bias)
-        masks = whole_mask(normalize.added(mask), query, key)
+        masks, seen = whole_mask(normalize.added(mask), query, key), seen_keys(mask, query, key, False)
         generator = torch.Generator().manual_seed(seed)
         out = value.new_empty(*query.shape[:-1], value.shape[-1])
         for group in groups(query, key):
             own_out, q, k, v = (group.select(x) for x in (out, query, key, value))
-            for own_q, to, own_mask in zip(blocks(q), blocks(own_out), group.masks(masks), strict=False):
-                weights = normalize.apply_(BlockedRealAttention._scores(buffers, own_q, k, own_mask))
+            rows = zip(blocks(q), blocks(own_out), seen, strict=True)
+            for (own_q, to, count), own_mask in zip(rows, group.masks(masks, seen), strict=False):
+                weights = normalize.apply_(BlockedRealAttention._scores(buffers, own_q, k[:, :count], own_mask))
                 if dropout:
                     weights.mul_(draw_factors(weights, dropout, generator))
-                to.copy_(weights @ v)
+                to.copy_(weights @ v[:, :count])
         return out
 
     @staticmethod
@@ -72,7 +75,7 @@ class BlockedRealAttention(torch.autograd.Function):
             inputs = query, key, value, mask, bias, ctx.dropout, ctx.seed
             return gradients_with_graph(BlockedRealAttention._formula, inputs, ctx.needs_input_grad, (grad,))
         buffers, normalize = Buffers(query), make_weights(bias)
-        masks = whole_mask(normalize.added(mask), query, key)
+        masks, seen = whole_mask(normalize.added(mask), query, key), seen_keys(mask, query, key, False)
         generator = torch.Generator().manual_seed(ctx.seed)
         new = torch.Tensor.new_empty if query.shape[2] else torch.Tensor.new_zeros
         grads = [new(x, x.shape) for x in (query, key, value)]
@@ -80,20 +83,19 @@ class BlockedRealAttention(torch.autograd.Function):
             q, k, v, own_grad = (group.select(x) for x in (query, key, value, grad))
             grad_q, grad_k, grad_v = (group.select(x) for x in grads)
             # Sums over the blocks, features before keys, for faster accumulating products.
-            of_v, of_k = buffers("of v", *v.mT.shape), buffers("of k", *k.mT.shape)
-            add = 0.0  # overwrites the buffers in the first block
-            rows = zip(*map(blocks, (q, own_grad, grad_q)), strict=True)
-            for (own_q, own_g, to), own_mask in zip(rows, group.masks(masks), strict=False):
-                weights = kept = normalize.apply_(BlockedRealAttention._scores(buffers, own_q, k, own_mask))
-                of_weights = torch.bmm(own_g, v.mT, out=buffers("grad", *weights.shape))
+            of_v, of_k = (buffers(name, *x.mT.shape).zero_() for name, x in (("of v", v), ("of k", k)))
+            rows = zip(*map(blocks, (q, own_grad, grad_q)), seen, strict=True)
+            for (own_q, own_g, to, count), own_mask in zip(rows, group.masks(masks, seen), strict=False):
+                own_k, own_v = k[:, :count], v[:, :count]
+                weights = kept = normalize.apply_(BlockedRealAttention._scores(buffers, own_q, own_k, own_mask))
+                of_weights = torch.bmm(own_g, own_v.mT, out=buffers("grad", *weights.shape))
                 if ctx.dropout:
                     keep = draw_factors(weights, ctx.dropout, generator)
                     of_weights, kept = of_weights.mul_(keep), keep.mul_(weights)
-                of_v.baddbmm_(own_g.mT, kept, beta=add)
+                of_v[..., :count].baddbmm_(own_g.mT, kept)
                 of_scores = normalize.gradient_(of_weights, weights)
-                to.copy_(of_scores @ k)
-                of_k.baddbmm_(own_q.mT, of_scores, beta=add)
-                add = 1.0
+                to.copy_(of_scores @ own_k)
+                of_k[..., :count].baddbmm_(own_q.mT, of_scores)
             grad_k.copy_(of_k.mT)
             grad_v.copy_(of_v.mT)
         return *grads, None, normalize.of_bias(), None, None
