@@ -194,6 +194,7 @@ FAMILIES = {
         },
         {
             "fairy": head("ForCausalLM", FAIRY, ROTARY),
+            "polar words": head("ForCausalLM", position_type="polar_word"),
             "real polar words": head("ForCausalLM", REAL, position_type="polar_word", imaginary_heads="equal_cache"),
             "words turn": head("ForCausalLM", LIFTED, position_type="rotary_word", qk_norm=True),
             "waves": head("ForCausalLM", TIED_MODULI, position_type="complex_order", attention_score="modulus"),

@@ -154,6 +154,8 @@ CHANGES = {
             "embedding_multiplier": 4.0,
         },
         "PhaseCoherent": PHASE_COHERENT,
+        "Polar": {"position_type": "polar"},
+        "EqualHeads": {"position_type": "polar", "imaginary_heads": "equal_heads"},
     },
     "complex_mamba": {
         "": {"head_dim": 8},  # the suite makes configurations of these changes alone, too
@@ -229,7 +231,7 @@ CHANGES = {
 }
 # Of the classes above, those that are not in the default set.
 FULL = {
-    "complex_llama": ("WidelyLinear",),
+    "complex_llama": ("Polar", "WidelyLinear"),
     "complex_order": ("Sdpa", "Lifted", "Real"),
     "complex_recurrent_lm": ("",),
     "complex_seq2seq": ("",),
@@ -237,7 +239,7 @@ FULL = {
 }
 # Options whose suite runs in another family or variant; tests/invariants has all of them.
 SLOW = {
-    "complex_llama": ("Sliding",),
+    "complex_llama": ("EqualHeads", "Sliding"),
     "complex_mamba": ("RealMimo",),
     "complex_order": ("BatchNorm", "PhaseCoherent", "RealTied"),
     "complex_recurrent_lm": ("CausalZ",),
@@ -251,6 +253,8 @@ UNSCALED = dict.fromkeys(f"test_model_rope_scaling_from_config_{name}" for name 
 MEMBERS = {
     ("complex_llama", "RealTied"): UNSCALED,
     ("complex_llama", "PhaseCoherent"): UNSCALED,
+    ("complex_llama", "Polar"): UNSCALED,
+    ("complex_llama", "EqualHeads"): UNSCALED,
     ("complex_order", "Sdpa"): {"all_model_classes": ALL_ORDER},
     ("complex_order", "Real"): {"all_model_classes": ALL_ORDER},
     ("complex_seq2seq", "Tied"): {"is_further_variant": True},

@@ -75,7 +75,7 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
             *("what_is_no_number_stays_in_its_row", "padding_holds_any_size", "padding_may_be_no_number"),
             *("embeddings_stand_for_ids", "numbers_of_any_size_have_finite_gradients"),
         ),
-        ("complex_llama: words turn", "complex_llama: real polar words"),
+        tuple(f"complex_llama: {name}" for name in ("words turn", "polar words", "real polar words")),
     ): "every word turns at its own speed: embeddings name no words, and are refused",
     (("the_real_twin_has_the_widths_and_no_imaginary_part",), ("complex_mamba",)): (
         "its layers are real in both fields, and the twin lacks the projection to angles"

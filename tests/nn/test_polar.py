@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from complex_transformers import optimizer_groups
-from complex_transformers.nn import GroupedQueryAttention, PolarHeads, RotaryPositions
+from complex_transformers.nn import GroupedQueryAttention, PolarHeads, RotaryPositions, RotaryWordPositions
 from oracles import assert_close, assert_refused, numbers, r, randn, randomize, softmax, weight
 
 THETA = 50.0
@@ -30,12 +30,16 @@ def modulus_of(value):
     return math.log1p(math.exp(value))
 
 
-def polar_score(query, key, t, s, phase):
-    """The paper's a_ts = sum_c m_q m_k cos((s - t) theta_c + delta_c), one number at a time."""
+def polar_score(query, key, t, s, phase, offsets):
+    """The paper's a_ts = sum_c m_q m_k cos((s - t) theta_c + delta_c), one number at a time.
+
+    ``offsets [T, h]`` are the offsets of theta_c that the token at each position has (``polar_word``).
+    """
     total, query, key = 0.0, stored(query), stored(key)
     for c in range(len(query)):
         delta = min(0.0, max(-2.0 * math.pi, phase[c]))
-        angle = (s - t) * THETA ** (-c / len(query)) + delta
+        theta = THETA ** (-c / len(query))
+        angle = s * (theta + offsets[s, c]) - t * (theta + offsets[t, c]) + delta
         total += modulus_of(query[c].item()) * modulus_of(key[c].item()) * math.cos(angle)
     return total
 
@@ -52,19 +56,27 @@ def heads_of(layer, projection, sequence, field):
 
 
 @both_fields
-def test_polar_attention_is_the_formula_of_the_paper(field):
+@pytest.mark.parametrize("has_words", [False, True])
+def test_polar_attention_is_the_formula_of_the_paper(field, has_words):
     layer = randomize(GroupedQueryAttention(16, 4, 2, polar=True, number_field=field)).double()
     features = features_of(4, field)
-    x = randn(2, 5, 16)
-    out, _ = layer(x, factors=RotaryPositions(4, THETA)(torch.arange(5)[None], torch.float64))
-    for sequence, found in zip(numbers(field, x), numbers(field, out), strict=True):
+    x, places = randn(2, 5, 16), torch.arange(5)[None]
+    if has_words:
+        words, positions = torch.tensor([[3, 0, 3, 1, 2], [2, 2, 1, 0, 3]]), RotaryWordPositions(4, 4, THETA)
+        randomize(positions)
+        factors, offsets = positions(words, places, torch.float64), r(positions.frequency)[words]
+        assert abs(offsets).min() > 0
+    else:
+        factors, offsets = RotaryPositions(4, THETA)(places, torch.float64), np.zeros((2, 5, 4))
+    out, _ = layer(x, factors=factors)
+    for sequence, found, offset in zip(numbers(field, x), numbers(field, out), offsets, strict=True):
         queries, keys, values = (
             heads_of(layer, each, sequence, field) for each in (layer.q_proj, layer.k_proj, layer.v_proj)
         )
         contexts = []
         for head, query in enumerate(queries):
             key, phase = keys[head // 2], r(layer.polar.phase)[head // 2]
-            scores = [[polar_score(query[t], key[s], t, s, phase) for s in range(5)] for t in range(5)]
+            scores = [[polar_score(query[t], key[s], t, s, phase, offset) for s in range(5)] for t in range(5)]
             contexts.append(contexts_of(np.array(scores) * features**-0.5, values[head // 2]))
         assert_close(found, np.concatenate(contexts, axis=1) @ weight(layer.o_proj).T, 1e-10)
 

@@ -320,6 +320,7 @@ REFUSED = [
         "rope_parameters must have rope_type='default', .* for position_type='polar'",
     ),
     ({"position_type": "polar", "embedding_type": "complex_order"}, "embedding_type .* position_type='polar'"),
+    ({"position_type": "polar", "embedding_type": "learned_position"}, "embedding_type .* position_type='polar'"),
     (
         {"imaginary_heads": "equal_heads", "num_key_value_heads": 4},
         "num_key_value_heads must divide half of num_attention_heads=4, got 4",
@@ -327,7 +328,8 @@ REFUSED = [
     ({"rope_parameters": {"rope_theta": 0.0}}, "rope_theta must be positive and finite, got 0.0"),
     ({"embedding_type": "complex_order"}, "embedding_type must be 'word' for position_type='rotary'"),
     ({"num_key_value_heads": 3}, "num_key_value_heads must divide num_attention_heads=4, got 3"),
-    ({"head_dim": 7}, "even"),
+    ({"head_dim": 7}, "even rotary dimension, but got `head_dim`=7"),
+    ({"hidden_size": 24, "num_attention_heads": 8}, r"head_dim \(halves\) must be even, got 3"),
     (
         {"attn_logit_softcapping": 9.0, "attention_score": "modulus", "attention_normalization": "split_softmax"},
         "attention_normalization must be 'softmax' with attn_logit_softcapping",
@@ -378,7 +380,7 @@ def test_a_classifier_continues_from_a_cache(head):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("position_type", ["rotary", "rotary_word", "polar", "complex_order"])
+@pytest.mark.parametrize("position_type", ["rotary", "rotary_word", "polar", "polar_word", "complex_order"])
 @pytest.mark.parametrize("score", ["real", "modulus", "cosine"])
 @pytest.mark.parametrize("window", [None, 2])
 def test_packed_rows_equal_rows_of_their_own(position_type, score, window):

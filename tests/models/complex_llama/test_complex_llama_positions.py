@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The default of ``position_type``: polar in new configurations, rotary in saved ones that do not name it."""
+"""The default of ``position_type``: polar in new configurations, rotary in saved ones without it; long texts."""
 
 import json
 
@@ -9,6 +9,7 @@ import torch
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
 
 from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM
+from complex_transformers.models.complex_llama.configuration_complex_llama import POSITION_TYPES
 
 SIZES = {
     "vocab_size": 20,
@@ -79,3 +80,22 @@ def test_a_saved_model_with_the_default_stays_polar(tmp_path):
     assert loaded.config.position_type == "polar"
     ids = torch.tensor([[3, 4, 5, 6]])
     assert torch.equal(loaded(ids).last_hidden_state, model.model(ids).last_hidden_state)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("position_type", POSITION_TYPES)
+@pytest.mark.parametrize("field", ["complex", "real"])
+def test_texts_may_be_longer_than_in_training(position_type, field):
+    """No position type has a table of positions: ``max_position_embeddings`` limits nothing."""
+    ids, found = torch.randint(1, 20, (1, 24)), []
+    for length in (4, 64):
+        torch.manual_seed(0)
+        config = ComplexLlamaConfig(
+            **SIZES, number_field=field, position_type=position_type, max_position_embeddings=length
+        )
+        model = ComplexLlamaForCausalLM(config).eval()
+        cache = model.model(ids[:, :16], use_cache=True).cache
+        whole = model(ids).logits
+        torch.testing.assert_close(model(ids[:, 16:], cache=cache).logits, whole[:, 16:], rtol=1e-4, atol=1e-5)
+        found.append(whole)
+    assert torch.equal(*found)

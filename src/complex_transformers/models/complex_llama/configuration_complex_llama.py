@@ -10,6 +10,7 @@ from ...nn.attention.grouped_query import check_heads, num_query_heads
 from ...nn.attention.multi_head import check_attention
 from ...nn.attention.rotary import check_rope_theta
 from ...nn.checks import check_choice
+from ...nn.embedding import EMBEDDING_TYPES
 from ...nn.feed_forward import check_gate_product
 from ...nn.low_bit.rounding import check_activation_bits
 from ...nn.normalization import check_norm_scale
@@ -222,6 +223,17 @@ class ComplexLlamaConfig(TextConfig):
         factors = ("attention_scale", "attn_logit_softcapping", "final_logit_softcapping", "embedding_multiplier")
         check_positive_field(self, "rms_norm_eps", *factors)
 
+    def validate_embedding(self) -> None:
+        """Raise for an unknown position type, and for an embedding that does not belong to it."""
+        check_choice("position_type", self.position_type or "", POSITION_TYPES)
+        follows = self.default_of("embedding_type")
+        if self.embedding_type in EMBEDDING_TYPES and self.embedding_type != follows:
+            raise ValueError(
+                f"embedding_type must be {follows!r} for position_type={self.position_type!r}, got "
+                f"{self.embedding_type!r}. Leave it out."
+            )
+        super().validate_embedding()
+
     def validate_names(self) -> None:
         super().validate_names()
         assert self.gate_product is not None  # __post_init__ has set all three
@@ -231,7 +243,6 @@ class ComplexLlamaConfig(TextConfig):
         check_linear_type(self.linear_type, self.number_field)
         check_norm_scale(self.norm_scale, self.number_field)
         check_activation_bits(self.activation_bits)
-        check_choice("position_type", self.position_type or "", POSITION_TYPES)
         check_choice("norm_position", self.norm_position, NORM_POSITIONS)
         if isinstance(self.qk_norm, str):
             check_choice("qk_norm", self.qk_norm, ("all_heads",), ", or True or False")
@@ -240,11 +251,6 @@ class ComplexLlamaConfig(TextConfig):
                 "attention_normalization must be 'softmax' with attn_logit_softcapping, got 'split_softmax'."
             )
         check_attention(self.attention_score, self.attention_normalization, self.number_field)
-        if self.embedding_type != (follows := self.default_of("embedding_type")):
-            raise ValueError(
-                f"embedding_type must be {follows!r} for position_type={self.position_type!r}, got "
-                f"{self.embedding_type!r}. Leave it out."
-            )
 
     def validate_windows(self) -> None:
         """Raise for unknown layer types, and for sliding layers without a window."""
