@@ -112,7 +112,7 @@ LIMITS = {
     "parity,feed-forward network of 128 units": replace(PARITY, network=_mamba(intermediate_size=128)),
     "parity,heavy-tailed decay": replace(PARITY, network=_mamba(A_activation="heavy_tail")),
     "addition-5,no change": ADDITION,
-    **{f"addition-5,{steps} steps": _changed(ADDITION, steps=steps) for steps in (12000, 6000)},
+    **{f"addition-5,{steps} steps": _changed(ADDITION, steps=steps) for steps in (48000, 12000, 6000)},
     **{
         f"addition-5,6000 steps, label smoothing {smoothing}": _changed(
             ADDITION, steps=6000, label_smoothing=smoothing

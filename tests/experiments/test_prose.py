@@ -249,6 +249,12 @@ def choose() -> Iterator[str]:
     yield f"without rotation it predicts {statistics.fmean(parity[', without rotation']):.1f} %"
 
 
+def state_tracking() -> Iterator[str]:
+    short, long = (values("state-tracking", "addition-5,Mamba-3", f"test/{n}/accuracy", 100) for n in (40, 256))
+    yield f"with two of three seeds ({long[0]:.1f} and {long[1]:.1f} %)"
+    yield f"accuracy falls from {short[2]:.1f} % at 40 symbols to {long[2]:.1f} % at 256"
+
+
 def semantics() -> Iterator[str]:
     def gain(measure: str, place: str) -> float:
         rows = (f"w2,npmi_{measure}", f"w2,pmi_{measure}")
@@ -447,6 +453,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "docs/errata.md": errata,
     "docs/paper.md": paper,
     "docs/semantics.md": semantics,
+    "docs/state-tracking.md": state_tracking,
     "examples/translation/README.md": translation,
     "examples/syntax-translation/README.md": syntax,
     "examples/speech/README.md": speech,

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from torch import nn
 from torch.autograd import gradcheck, gradgradcheck
 
-from complex_transformers.kernels import modulus_attention
+from complex_transformers.kernels import modulus_attention, real_attention
 from complex_transformers.kernels.modulus_attention import ScoreModulus
 from complex_transformers.nn import ComplexMultiheadAttention, complex_attention
 from complex_transformers.nn.attention import multi_head
@@ -167,7 +167,8 @@ def blocks(monkeypatch, scores, queries=128):
         counts.append(sum(1 for group in cut(*args) for _ in modulus_attention.blocks(group.select(args[0]))))
         return cut(*args)
 
-    monkeypatch.setattr(modulus_attention, "groups", counted)
+    for module in (modulus_attention, real_attention):
+        monkeypatch.setattr(module, "groups", counted)
     return counts
 
 
@@ -201,7 +202,7 @@ def test_blocks_read_the_keys_up_to_the_last_one_that_is_seen(monkeypatch):
     assert seen(torch.zeros(1, 1, 5, 7, dtype=torch.bool), is_softmax=False) == [1, 1, 1]
 
 
-@pytest.mark.parametrize("score", ["modulus", "bilinear_modulus"])
+@pytest.mark.parametrize("score", ["modulus", "bilinear_modulus", "real"])
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize(
     ("scores", "queries", "count"),

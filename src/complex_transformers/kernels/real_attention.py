@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Blocked attention with real scores and sigmoid weights; PyTorch's attention computes softmax weights.
+"""Blocked attention with real scores, also for keys wider than values, which PyTorch's fused attention refuses.
 
 Queries and keys are ``[B, H, T, 2 d]`` with ``[real | imag]`` halves on the last axis, or real features.
 """
@@ -18,10 +18,10 @@ __all__ = ["BlockedRealAttention"]
 
 
 class BlockedRealAttention(torch.autograd.Function):
-    """sigmoid(Re(q k^H) + mask + b) v by blocks of queries and heads, with memory linear in the length.
+    """softmax(Re(q k^H) + mask) v by blocks of queries and heads, with memory linear in the length.
 
-    The backward pass recomputes the scores of a block, as ``BlockedModulusAttention``. Inputs must be float32 or
-    better and the caller disables autocast.
+    With a bias b ``[1]`` the weights are sigmoid(Re(q k^H) + mask + b). The backward pass recomputes the scores of a
+    block, as ``BlockedModulusAttention``. Inputs must be float32 or better and the caller disables autocast.
     """
 
     @staticmethod
@@ -34,21 +34,21 @@ class BlockedRealAttention(torch.autograd.Function):
 
     @staticmethod
     def _formula(
-        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor, dropout: float, seed: int
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None, dropout: float, seed: int
     ) -> tuple[Tensor]:
         """Compute the same without blocks, with differentiable operations."""
         weights = plain_weights(query @ key.mT, mask, bias)
         if dropout:
-            weights = weights * whole_factors(query, key, seen_keys(mask, query, key, False), dropout, seed)
+            weights = weights * whole_factors(query, key, seen_keys(mask, query, key, bias is None), dropout, seed)
         return (weights @ value,)
 
     @staticmethod
     def forward(
-        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor, dropout: float, seed: int
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None, dropout: float, seed: int
     ) -> Tensor:
         """Compute ``[B, H, T, d_v]`` from ``[B, H, T, 2d]``, ``[B, H, S, 2d]`` and ``[B, H, S, d_v]``."""
         buffers, normalize = Buffers(query), make_weights(bias)
-        masks, seen = whole_mask(normalize.added(mask), query, key), seen_keys(mask, query, key, False)
+        masks, seen = whole_mask(normalize.added(mask), query, key), seen_keys(mask, query, key, bias is None)
         generator = torch.Generator().manual_seed(seed)
         out = value.new_empty(*query.shape[:-1], value.shape[-1])
         for group in groups(query, key):
@@ -75,7 +75,7 @@ class BlockedRealAttention(torch.autograd.Function):
             inputs = query, key, value, mask, bias, ctx.dropout, ctx.seed
             return gradients_with_graph(BlockedRealAttention._formula, inputs, ctx.needs_input_grad, (grad,))
         buffers, normalize = Buffers(query), make_weights(bias)
-        masks, seen = whole_mask(normalize.added(mask), query, key), seen_keys(mask, query, key, False)
+        masks, seen = whole_mask(normalize.added(mask), query, key), seen_keys(mask, query, key, bias is None)
         generator = torch.Generator().manual_seed(ctx.seed)
         new = torch.Tensor.new_empty if query.shape[2] else torch.Tensor.new_zeros
         grads = [new(x, x.shape) for x in (query, key, value)]

@@ -26,7 +26,7 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from ...nn import ComplexMultiheadAttention, NumberField, complex_attention, number_field
-from ...nn.attention.multi_head import ATTENTION_FUNCTIONS, REAL_SCORES
+from ...nn.attention.multi_head import ATTENTION_FUNCTIONS, REAL_SCORES, as_wide_as
 from .configuration import LayersConfig
 from .inputs import check_cache_batch, check_mask, check_text_inputs, padding_mask, without_padding
 from .packed_sequences import counted_from_one, sequence_ids
@@ -73,7 +73,7 @@ def attend_by_interface(
     name = module.config._attn_implementation
     wanted = kwargs.get("output_attentions", getattr(module.config, "output_attentions", False))
     kwargs["need_weights"] = bool(wanted) or name == "eager"
-    length = query.shape[-2]
+    length, width = query.shape[-2], value.shape[-1]
     if name == "flex_attention" and isinstance(attention_mask, Tensor):
         attention_mask = added_mask(attention_mask, query)
     if attention_mask is None and module.is_causal and 1 < length < key.shape[-2]:
@@ -81,10 +81,13 @@ def attend_by_interface(
         key, value = key[:, :, :length], value[:, :, :length]
     if module.normalization != "softmax" or module.score not in REAL_SCORES:
         name = attention_implementation_name(module.score, module.normalization)
-    elif name == "sdpa" and kwargs.get("softcap") is not None:  # sdpa cannot compute it
-        name = "eager"
+    elif name == "sdpa" and (kwargs.get("softcap") is not None or key.shape[-1] > value.shape[-1]):
+        name = "eager"  # sdpa has no softcap, and needs values as wide as keys
+    elif name != "eager":
+        value = as_wide_as(key, value)
     attend = ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager_attention)
-    return attend(module, query, key, value, attention_mask, **kwargs)
+    context, weights = attend(module, query, key, value, attention_mask, **kwargs)
+    return context[..., :width], weights
 
 
 class Attention(ComplexMultiheadAttention):

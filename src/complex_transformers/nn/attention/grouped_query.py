@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...kernels.modulus_attention import rotate_back
@@ -20,7 +19,6 @@ from ..low_bit.rounding import check_activation_bits, round_parts
 from ..normalization import rms_norm
 from ..widely_linear import linear_layer
 from .multi_head import (
-    REAL_SCORES,
     AttentionFunction,
     HeadedAttention,
     check_attention,
@@ -204,12 +202,8 @@ class GroupedQueryAttention(HeadedAttention):
             key, value = cache.update(key, value, self.layer_idx, kwargs=kwargs)  # as Transformers' layers call it
         if self.softcap is not None:
             kwargs["softcap"] = self.softcap
-        width = value.shape[-1]
-        fused = self.score in REAL_SCORES and self.normalization == "softmax" and query.shape[-2] > 1
-        if fused and width < key.shape[-1]:  # PyTorch's fused attention needs equal widths
-            value = F.pad(value, (0, key.shape[-1] - width))
         context, weights = self.attend(query, key, value, attention_mask, **kwargs)
-        context = merge_heads(context[..., :width], self.numbers.num_parts)
+        context = merge_heads(context, self.numbers.num_parts)
         context = context if self.sub_norm is None else self.sub_norm(context)
         return self.o_proj(round_parts(context, self.activation_bits, self.numbers.num_parts)), weights
 

@@ -205,7 +205,7 @@ def complex_attention(
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
     query = query * scaling  # before the product: fp16 scores of long heads stay in range
     learned = attention_mask is not None and attention_mask.requires_grad  # blocks have no gradient for it
-    has_blocks = normalization == "sigmoid" or (normalization == "softmax" and score != "real")
+    has_blocks = normalization in ("softmax", "sigmoid")
     one_query = query.shape[-2] == 1 and CF.is_plain_cpu(query)  # its scores are few: a decoding step needs no blocks
     if has_blocks and is_eager_cpu(query) and not (need_weights or learned or one_query):
         return blocked_attention(query, key, value, attention_mask, is_causal, score, dropout, bias), None
@@ -239,7 +239,8 @@ def torch_attention(
     dropout: float,
 ) -> Tensor:
     """Compute softmax(Re(q k^H) scaling + mask) v by PyTorch's attention, ``[B, T, H, D_v]``."""
-    length, size = query.shape[-2], key.shape[-2]
+    length, size, width = query.shape[-2], key.shape[-2], value.shape[-1]
+    value = as_wide_as(key, value)
     mask = attention_mask
     if mask is None and is_causal and length != size:  # torch aligns the first query with the first key
         mask, is_causal = causal_mask(length, size, query.device), False
@@ -252,7 +253,13 @@ def torch_attention(
         "scale": scaling,
         "enable_gqa": groups > 1,
     }
-    return F.scaled_dot_product_attention(query, key, value, mask, **options).transpose(1, 2)
+    return F.scaled_dot_product_attention(query, key, value, mask, **options)[..., :width].transpose(1, 2)
+
+
+def as_wide_as(key: Tensor, value: Tensor) -> Tensor:
+    """Pad values with zeros to the width of the keys, since fused attention needs equal widths."""
+    missing = key.shape[-1] - value.shape[-1]
+    return F.pad(value, (0, missing)) if missing > 0 else value
 
 
 def blocked_attention(
