@@ -328,7 +328,7 @@ SLIDES = (
                 "[schemes](../models/complex_order.md#embedding-schemes)",
             ),
             Row("Time cost", "Figure 2 of the paper", result="[paper](complex-order.md)"),
-            Row("Case studies, Table 5", "Table 7 of the paper", result="[paper](complex-order.md)"),
+            Row("Case studies, Table 7", "Table 7 of the paper", result="[paper](complex-order.md)"),
             Row(
                 "PE in GCN",
                 "graph network with five embeddings",

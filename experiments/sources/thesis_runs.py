@@ -38,7 +38,7 @@ def failures(results: Path) -> str:
         return NOT_RUN
     (dense, all_dense), (convolved, all_convolved) = counts.values()
     return (
-        f"weak evidence: {dense} of {all_dense} dense runs with `split_relu` or `modulus` failed, {convolved} of "
+        f"no evidence: {dense} of {all_dense} dense runs with `split_relu` or `modulus` failed, {convolved} of "
         f"{all_convolved} convolutional ones, which are less deep"
     )
 
@@ -128,7 +128,7 @@ CHAPTER3 = Part(
         ),
         Row(
             "Section 3.5",
-            "100 runs instead of 10 close the gap (Reuters, tanh, k = 2)",
+            "100 runs instead of 10 narrow the gap (Reuters, tanh, k = 2)",
             "",
             'thesis-mlp "r52,1,tanh,2,*"',
             "not repeated: seeds 0 to 99 were not run. Complex and real: "
@@ -168,7 +168,7 @@ CHAPTER3 = Part(
             "Figure 3.4",
             "the same, Reuters",
             "analysis.plot_weight_trace",
-            result="not repeated: MNIST shows the same coupling",
+            result="not repeated for Reuters; on MNIST the parts are coupled as in Figure 3.3",
         ),
         Row(
             "Section 3.6, Figures 3.5, 3.6",
@@ -199,7 +199,7 @@ CHAPTER4 = Part(
             "examples/language-modeling/run_clm_rnn.py",
             "thesis-language-models",
             f"on WikiText-2 ([table]({PAGE}#language-models-chapter-43)). LM-C and LM-R, perplexity: "
-            "{thesis-language-models|LM-C|LM-R|test/perplexity}. LM-C as printed: "
+            "{thesis-language-models|LM-C|LM-R|test/perplexity}; two seeds do not decide. LM-C as printed: "
             "{thesis-language-models|LM-C-as-printed|test/perplexity}",
         ),
         Row(
@@ -240,7 +240,7 @@ CHAPTER4 = Part(
         ),
         Row(
             "Table 4.2",
-            "best of 150 random searches",
+            "best of 150 iterations of a random search",
             result="not repeated: far more than a day of one core, and no search is built",
         ),
         Row(
@@ -303,14 +303,15 @@ CHAPTER4 = Part(
             "phases should be learned",
             "experiments/thesis/born.py",
             "thesis-semantics-phases",
-            f"[on par with zeros]({SEMANTICS}#phases-that-are-learned)",
+            f"[on par with zeros on SimLex]({SEMANTICS}#phases-that-are-learned), one run",
         ),
         Row(
             "Sections 4.5.4, 4.5.7",
             "words evolve by their role",
             "experiments/thesis/evolution.py",
             "thesis-semantics-evolution",
-            f"[adjective-noun pairs only]({SEMANTICS}#composition-by-evolution)",
+            f"[fitted maps help adjective-noun pairs]({SEMANTICS}#composition-by-evolution), as rotations of real "
+            "states do; roles without a fit help sentences",
         ),
         Row(
             "Section 4.5.7",

@@ -130,7 +130,8 @@ CHAPTER5 = Part(
             "norms and clipping stabilise training",
             "experiments/grids/stability.py",
             "stability",
-            f"[which networks fail]({PAGE}#which-networks-fail), [stability](../stability.md)",
+            f"norms do in part: [which networks fail]({PAGE}#which-networks-fail), [stability](../stability.md). "
+            "Clipping was not compared",
         ),
     ),
 )
