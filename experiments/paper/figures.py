@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from benchmarks.reporting import DOCS
+from benchmarks.reporting import DOCS, machine_facts
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from complex_transformers.analysis import frequency_table, period_summary, plot_frequency_density, plot_waves
@@ -52,4 +52,5 @@ def word_frequencies(cell: Cell) -> dict[str, Any]:
         "at_least": AT_LEAST,
         "words": [[row.word, row.frequency] for row in (*table[:COUNT], *table[-COUNT:])],
         "periods": period_summary(model),
+        "machine": machine_facts(),
     }

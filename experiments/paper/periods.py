@@ -123,7 +123,7 @@ def period_run(cell: Cell) -> dict[str, Any]:
     before, after = (frequency_table(model, tokenizer, words) for model in (start, trainer.model))
     deltas = {row.word: row.frequency for row in after}
     return {
-        **{name: result[name] for name in ("validation_accuracy", "best_epoch", "seconds")},
+        **{name: result[name] for name in ("validation_accuracy", "best_epoch", "seconds", "machine")},
         "mean_length": round(statistics.fmean(map(len, ids)), 2),
         "words": len(words),
         "in_treebank": sum(word in uses for word in words),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from benchmarks.reporting import machine_facts
 from transformers import (
     EvalPrediction,
     PreTrainedModel,
@@ -244,6 +245,7 @@ def train_cell(cell: Cell) -> tuple[ComplexTrainer, dict[str, Any]]:
         "seconds": round(seconds, 1),
         "parameters": model.num_parameters(),
         "coverage": coverage,
+        "machine": machine_facts(),
     }
 
 
