@@ -440,6 +440,16 @@ def quantization() -> Iterator[str]:
     three = f"{after('calibrated-row-3'):.1f} against {after('gptq-3-bit-row'):.1f}"
     yield f"({three}) and worse than one per 64 weights ({after('gptq-3-bit-group-64'):.1f} at 3.50 bits)"
     assert after("gptq-4-bit-row") < after("gptq-3-bit-group-64")
+    for row, digits in {
+        "gptq-4-bit-group-64": 1,
+        "gptq-3-bit-group-64": 1,
+        "calibrated-row-2": 0,
+        "calibrated-row-3": 1,
+    }.items():
+        yield f"| {after(row):.{digits}f} at {mean('lift-bits', row, 'bits'):.2f} |"
+    for stages in (1, 2):
+        trained, bits = (mean("lift-training", f"units-{stages}", place) for place in ("perplexity", "bits"))
+        yield f"| {trained:.1f} at {bits:.2f} |"
     yield f"lowers the perplexity from 215 to {after('calibrated-row-2-down-3'):.0f}, at 2.35 bits"
 
 
