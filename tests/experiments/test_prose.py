@@ -252,6 +252,9 @@ def choose() -> Iterator[str]:
 def state_tracking() -> Iterator[str]:
     short, long = (values("state-tracking", "addition-5,Mamba-3", f"test/{n}/accuracy", 100) for n in (40, 256))
     yield f"with two of three seeds ({long[0]:.1f} and {long[1]:.1f} %)"
+    longer = {run["seed"]: run for run in runs("state-tracking-limits", "addition-5,48000 steps")}
+    after = 100 * longer[3]["test"]["256"]["accuracy"]
+    yield f"the seed with {long[2]:.1f} % at 256 symbols after 24,000 steps has {after:.1f} % after 48,000"
     yield f"accuracy falls from {short[2]:.1f} % at 40 symbols to {long[2]:.1f} % at 256"
 
 
