@@ -58,9 +58,9 @@ FILES_AND_NAMES = frozenset(
         "save_load",
     )
 )
-# Tests of seconds, of which tests/invariants has short forms: two classes are enough.
+# Tests of many seconds, of which tests/invariants has short forms: one class is enough.
 LONG = ("test_can_init_all_missing_weights", "test_training_overfit")
-CLASSES_OF_LONG = ("ComplexLlamaConformanceTest", "ComplexOrderConformanceTest")
+CLASS_OF_LONG = "ComplexLlamaConformanceTest"
 # An old keyword that Transformers itself translates: one class shows that it passes.
 OLD_KEYWORD_CLASS = "RealComplexOrderConformanceTest"
 
@@ -158,7 +158,7 @@ def _is_slow(test_class: type, name: str, is_first: bool) -> bool:
     if name.startswith("test_eager_matches_sdpa_inference_"):
         return name.split("_")[5] not in (SDPA_PAIRS if _has_two_attentions(test_class) else SDPA_PAIRS[:1])
     if name in LONG:
-        return test_class.__name__ not in CLASSES_OF_LONG
+        return test_class.__name__ != CLASS_OF_LONG
     return name in FILES_AND_NAMES and not is_first
 
 

@@ -200,8 +200,8 @@ TINY_RNN = ["--hidden_size", "32", "--recurrent_size", "32", "--segment_length",
 TINY_RNN += ["--per_device_train_batch_size", "4", "--per_device_eval_batch_size", "2", "--hidden_dropout_prob", "0"]
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("rnn_type", ["lru", pytest.param("lstm", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rnn_type", ["lru", "lstm"])
 def test_recurrent_stream_is_learnt_and_written_on(run: Callable[..., Any], tmp_path: Path, rnn_type: str) -> None:
     results = run(
         *(RNN, *character_files(tmp_path), *TINY_RNN, "--rnn_type", rnn_type, "--num_train_epochs", "4"),
