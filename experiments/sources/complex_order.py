@@ -361,7 +361,7 @@ SLIDES = (
                 "positions are redundant where the network knows the structure",
                 "",
                 'paper-table2 "*,GCN,*"',
-                "in part: positions help on TREC and SUBJ, not on MR; a window graph has no parse",
+                "in part: PE and TPE help on SUBJ and TREC, complex-order on TREC, none on MR",
             ),
             Row("Take-away messages", "", result=PROSE),
             Row(

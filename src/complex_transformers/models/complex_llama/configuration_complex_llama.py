@@ -184,6 +184,7 @@ class ComplexLlamaConfig(TextConfig):
         return super().from_dict({"position_type": "rotary", **config_dict}, **kwargs)
 
     def default_of(self, name: str) -> Any:
+        """Return the default of a field, which may depend on other fields."""
         is_real = self.number_field == "real"
         follows = {
             "gate_product": "parts" if is_real else "complex",
@@ -235,6 +236,7 @@ class ComplexLlamaConfig(TextConfig):
         super().validate_embedding()
 
     def validate_names(self) -> None:
+        """Raise for unknown names, and for those that the number field or another field excludes."""
         super().validate_names()
         assert self.gate_product is not None  # __post_init__ has set all three
         assert self.linear_type is not None

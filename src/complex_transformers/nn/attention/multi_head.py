@@ -179,8 +179,8 @@ def complex_attention(
         score, normalization: names of the formulas above.
         bias: b of ``sigmoid``, ``[1]``; default 0.
         need_weights: with False no weights are returned, and ``softmax`` and ``sigmoid`` may be computed with memory
-            linear in the length: block by block on the CPU or by a Triton kernel, ``real`` with ``softmax`` by
-            PyTorch's attention, which has no second derivatives. Sums are in float32 or better.
+            linear in the length: block by block on the CPU or by a Triton kernel; elsewhere ``real`` with ``softmax``
+            by PyTorch's attention, which has no second derivatives. Sums are in float32 or better.
         is_causal: hide the keys after each query, in addition to the mask; default: ``module.is_causal`` without a
             mask.
 
