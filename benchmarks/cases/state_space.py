@@ -110,6 +110,9 @@ def case(rounds: int) -> Outcome:
         count = LENGTHS[-1] // length
         steps = model_steps(blocks, lambda _, shape=(count, length): batch(*shape))
         rows += race(f"{count} x {length:,} tokens, training step", steps, [against], rounds)
+        prompt = {"input_ids": characters(1, length), "attention_mask": torch.ones(1, length).long()}
+        writing = {name: writing_step(m, length, NEW_TOKENS, lambda p=prompt: p) for name, m in blocks.items()}
+        rows += race(f"{NEW_TOKENS} tokens after {length:,}, greedy generation", writing, [against], rounds)
     for length in LENGTHS:
         peaks = [[peak(__name__, name, length) for _ in range(2)] for name in (BLOCKS, LLAMA)]
         rows.append(row(f"1 x {length:,} tokens, peak memory of a training step", against, *peaks, "MiB"))

@@ -114,7 +114,7 @@ def rate_grids(
     choices = {f"{row},{rate}": value.cell(rate) for row, value in shorter.items() for rate in rates}
     return (
         Functions(f"{name}-choice", choices, choice_seeds, validate, settings),
-        ChosenRate(name, rows, FINAL_SEEDS, run, settings, f"{name}-choice", rates, chosen_with),
+        ChosenRate(name, rows, FINAL_SEEDS, run, settings, f"{name}-choice", rates, chosen_with=chosen_with),
     )
 
 

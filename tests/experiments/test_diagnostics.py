@@ -15,7 +15,7 @@ import torch
 from benchmarks.reporting import add_line
 from experiments.diagnostics import Cell, Network, Task, batches, build, length_scores, run, settings
 from experiments.grid import Functions, Place
-from experiments.grids.long_range import ATTENTION, COMPLEX_ONLY, FIELDS, GRIDS, RATES, ROWS
+from experiments.grids.long_range import ATTENTION, COMPLEX_ONLY, FIELDS, GRIDS, RATES, ROWS, Row, rate_grids
 from experiments.grids.rates import ChosenRate
 from experiments.run import run_grid
 from experiments.tables import long_range
@@ -120,7 +120,8 @@ def test_the_best_rate_on_validation_is_trained(tmp_path: Path) -> None:
     refused("a has no learning rate yet", final.run, "a", 1, Place(tmp_path))
     add_line(tmp_path / "tiny-choice.jsonl", {"row": f"a,{RATES[2]}", "seed": 0, "validation": {"loss": 1.2}})
     run_grid(final, ["a"], [1], Place(tmp_path))
-    with_another = ChosenRate("tiny", {"a": row, "b": row}, settings=settings, chosen_with={"b": "a"}, **options)
+    rows = dict.fromkeys("ab", Row(tiny().task, tiny().network))
+    _, with_another = rate_grids("tiny", rows, RATES[:3], chosen_with={"b": "a"})
     assert with_another.best("b", Place(tmp_path)) == RATES[1]
     found = final.run("a", 1, Place(tmp_path))
     wanted = settings(replace(tiny(), learning_rate=RATES[1]))

@@ -236,5 +236,5 @@ def test_without_a_compiler_one_warning_names_the_reason(monkeypatch, tmp_path, 
         (message,) = (str(warning.message) for warning in caught)
     finally:
         state_space.load.cache_clear()
-    assert message.startswith("Mamba-3 generates in plain PyTorch, which is slower than its CPU kernel: no C++")
+    assert message.startswith("Mamba-3 computes in plain PyTorch, which is slower than its CPU kernels: no C++")
     assert not calls

@@ -11,7 +11,6 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 from complex_transformers import ComplexMambaConfig
-from complex_transformers.kernels import state_space as kernels
 from complex_transformers.kernels.waves import phase_factor
 from complex_transformers.nn import Mamba3Mixer
 from complex_transformers.nn.recurrent import state_space as state_spaces
@@ -204,32 +203,6 @@ def test_gradients(variant):
     assert gradgradcheck(function, inputs, fast_mode=True)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_hand_written_gradients_are_those_of_the_formula(variant, monkeypatch):
-    layer, starts = make(variant), torch.zeros(3, 11, dtype=torch.bool)
-    starts[0, [0, 3, 8]] = starts[2, 4] = True
-    x, cotangent = randn(3, 11, 6, grad=True), randn(3, 11, 6)
-    _, states = layer(randn(3, 2, 6))
-    states = tuple(state.detach().requires_grad_() for state in states)
-    inputs = [x, *states, *layer.parameters()]
-
-    def gradients(samples):
-        monkeypatch.setattr(kernels, "_STEPS", samples * 12)
-        out, last = layer(x, states, starts=starts)
-        total = (out * cotangent).sum() + sum(state.square().sum() for state in last)
-        return torch.autograd.grad(total, inputs, allow_unused=True)
-
-    by_two = gradients(2)
-    whole = gradients(3)
-    with monkeypatch.context() as patch:
-        patch.setattr(state_spaces, "is_plain_cpu", lambda x: False)
-        expected = gradients(3)
-    for found, others, value in zip(by_two, whole, expected, strict=True):
-        if value is not None:
-            assert_close(r(found), r(value))
-            assert_close(r(others), r(value))
-
-
 @pytest.mark.parametrize("variant", ["complex", "mimo, norm"])
 def test_the_rotations_of_a_gpu(variant, monkeypatch):
     monkeypatch.setattr(state_spaces, "is_eager_gpu", lambda x: True)
@@ -314,7 +287,7 @@ def test_compiled_and_exported_chunks_are_the_eager_ones():
         program = torch.export.export(layer, (x,), dynamic_shapes={"x": axes}).module()
         for length in (12, 70):
             given = randn(3, length, 6, dtype=torch.float32)
-            torch.testing.assert_close(program(given)[0], layer(given)[0])
+            torch.testing.assert_close(program(given)[0], layer(given)[0], rtol=1e-5, atol=1e-4)
 
 
 def test_initial_steps_are_log_uniform():

@@ -76,7 +76,7 @@ def _key(command: list[str], name: str) -> str:
 
 def _compile(command: list[str], library: Path) -> None:
     """Compile to a file of this process, and rename it, so that processes do not disturb each other."""
-    logger.warning("Compiling CPU kernels (%s), once on this machine (about 10 seconds).", library.stem.split("-")[0])
+    logger.warning("Compiling CPU kernels (%s), once on this machine (about 20 seconds).", library.stem.split("-")[0])
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         made = Path(folder) / library.name
         done = subprocess.run(

@@ -1,14 +1,13 @@
 // Copyright 2026 The complex_transformers authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators of one step of Mamba-3 in float32: complex_transformers::vector_product for its two projections of a single
-// sequence, which reads the weight faster than MKL, and complex_transformers::state_space_step for what is between.
-// Equations and notation as in nn.recurrent.mamba. A task is one head of one sequence; it reads and writes its state
-// once. Layouts: biases, mimo_x, mimo_z and mimo_o [heads, rank, ...]; B and C [rank, groups, states]; states
-// [batch, heads, ...], also without axes after the batch.
+// Operators of Mamba-3 in float32: for one step, complex_transformers::vector_product for the two projections of a
+// single sequence, which reads the weight faster than MKL, and complex_transformers::state_space_step for what is
+// between them; for sequences, those of state_space_chunks.h. Equations and notation as in nn.recurrent.mamba. A task
+// is one head of one sequence; it reads and writes its state once. Layouts: biases, mimo_x, mimo_z and mimo_o
+// [heads, rank, ...]; B and C [rank, groups, states]; states [batch, heads, ...], also without axes after the batch.
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -17,6 +16,8 @@
 #include <optional>
 #include <tuple>
 #include <vector>
+
+#include "state_space_chunks.h"
 
 // Loops over states are compiled for several instruction sets; the loader selects one.
 #if defined(__x86_64__) && defined(__linux__)
@@ -84,7 +85,7 @@ Tensor vector_product(const Tensor& x, const Tensor& weight) {
   TORCH_CHECK(x.numel() == size, "x must be one vector of as many elements as weight has columns");
   std::vector<int64_t> shape = x.sizes().vec();
   shape.back() = weight.size(0);
-  const Tensor out = at::empty(shape, x.options());
+  const Tensor out = x.new_empty(shape);
   const float *from = rows.const_data_ptr<float>(), *factors = vector.const_data_ptr<float>();
   float* to = out.mutable_data_ptr<float>();
   at::parallel_for(0, weight.size(0), std::max<int64_t>(1, ELEMENTS_PER_TASK / size), [&](int64_t begin, int64_t end) {
@@ -198,10 +199,10 @@ States state_space_step(const Tensor& projected, const MaybeTensor& angle, const
   TORCH_CHECK(projected.numel() == batch * width && ssm.numel() == batch * heads * features * states &&
                   key.numel() == batch * heads * rank * states,
               "projected and states must be of one layer and one step");
-  const Tensor old_angle = angle ? angle->contiguous() : at::empty({batch, 0}, ssm.options().dtype(at::kDouble));
-  const Tensor out = at::empty({batch, 1, heads * features}, ssm.options());
-  const States found{out, at::empty(old_angle.sizes(), old_angle.options()), at::empty(ssm.sizes(), ssm.options()),
-                     at::empty(key.sizes(), key.options()), at::empty(value.sizes(), value.options())};
+  const Tensor old_angle = angle ? angle->contiguous() : ssm.new_empty({batch, 0}, at::kDouble);
+  const Tensor out = ssm.new_empty({batch, 1, heads * features});
+  const States found{out, old_angle.new_empty(old_angle.sizes()), ssm.new_empty(ssm.sizes()),
+                     key.new_empty(key.sizes()), value.new_empty(value.sizes())};
   const Step step{
       heads, groups, rank, features, states, angles, width, floor, eps, is_softplus,
       floats(projected), floats(ssm), floats(key), floats(value), floats(dt_bias), floats(B_bias), floats(C_bias),
@@ -226,9 +227,19 @@ TORCH_LIBRARY_FRAGMENT(complex_transformers, m) {
       "Tensor B_bias, Tensor C_bias, Tensor D, Tensor B_gain, Tensor C_gain, Tensor? norm, Tensor? mimo_x, "
       "Tensor? mimo_z, Tensor? mimo_o, int groups, float floor, float eps, bool is_softplus) "
       "-> (Tensor, Tensor, Tensor, Tensor, Tensor)");
+  m.def(
+      "state_space_chunks(Tensor key, Tensor query, Tensor key_bias, Tensor query_bias, Tensor angles, Tensor value, "
+      "Tensor decay, Tensor scale, Tensor own, Tensor skip, Tensor first) -> (Tensor, Tensor, Tensor)");
+  m.def(
+      "state_space_chunks_backward(Tensor grad, Tensor grad_last, Tensor key, Tensor query, Tensor key_bias, "
+      "Tensor query_bias, Tensor angles, Tensor value, Tensor decay, Tensor scale, Tensor own, Tensor skip, "
+      "Tensor last, Tensor entering) "
+      "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
 }
 
 TORCH_LIBRARY_IMPL(complex_transformers, CPU, m) {
   m.impl("vector_product", vector_product);
   m.impl("state_space_step", state_space_step);
+  m.impl("state_space_chunks", state_space_chunks);
+  m.impl("state_space_chunks_backward", state_space_chunks_backward);
 }

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One step of Mamba-3 on the CPU: its projections, and all between them in one operator; see ``state_space.cpp``."""
+"""Operators of Mamba-3 on the CPU: those of one step, and when those of sequences run; see ``state_space.cpp``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..accelerator import switch
 from ..dispatch import is_transformed
 from .build import BuildError, compile_operators
 
-__all__ = ["load", "may_run", "product", "step"]
+__all__ = ["can_take", "load", "may_run", "product", "step"]
 
 _PLAIN = (Tensor, nn.Parameter)
 
@@ -28,7 +28,7 @@ def load() -> bool:
         torch.ops.load_library(str(compile_operators("state_space")))
     except (BuildError, OSError) as error:
         warnings.warn(
-            f"Mamba-3 generates in plain PyTorch, which is slower than its CPU kernel: {error}. "
+            f"Mamba-3 computes in plain PyTorch, which is slower than its CPU kernels: {error}. "
             "CT_KERNELS=0 hides this warning.",
             stacklevel=2,
         )
@@ -51,16 +51,21 @@ def _fake_step(
 
 
 def may_run(*tensors: Tensor | None, angle: Tensor | None = None) -> bool:
-    """Return whether the kernels take these tensors: float32 on the CPU, not empty, no gradients, no transforms.
+    """Return whether the kernels of one step take these tensors: see ``can_take``, and no gradients.
 
     ``angle`` may have another dtype.
     """
+    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (*tensors, angle)):
+        return False
+    return can_take(*tensors)
+
+
+def can_take(*tensors: Tensor | None) -> bool:
+    """Return whether the kernels take these tensors: float32 on the CPU, not empty, not compiled, no transforms."""
     if torch.compiler.is_compiling() or not switch._enabled or is_transformed() or torch.jit.is_tracing():
         return False
     given = [x for x in tensors if x is not None]
     if any(type(x) not in _PLAIN or x.dtype != torch.float32 or not (x.is_cpu and x.numel()) for x in given):
-        return False
-    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (*given, angle)):
         return False
     return load()
 

@@ -19,8 +19,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...kernels.dispatch import is_eager_gpu, is_plain_cpu, run
+from ...kernels.dispatch import is_eager_gpu, run
 from ...kernels.exporting import is_exporting, scan
+from ...kernels.native import state_space as native
 from ...kernels.state_space import ChunkedStateSpace
 from ...kernels.waves import phase_factor
 from .. import functional as CF
@@ -98,9 +99,9 @@ def grouped_state_space(
     first: Tensor,
     sequence: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """Compute ``state_space`` of the ``sides`` and add values times ``skip [H]``; on the CPU head by head."""
+    """Compute ``state_space`` of the ``sides`` and add values times ``skip [H]``; on the CPU in C++."""
     inputs = key, query, key_bias, query_bias, angles, value, log_decay, before, own, skip, first, sequence
-    if is_plain_cpu(value):
+    if native.can_take(*inputs[:-1]):
         y, state, _ = run(ChunkedStateSpace, _by_formula, *inputs)
         return y, state
     return _by_formula(*inputs)
