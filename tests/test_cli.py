@@ -21,6 +21,8 @@ import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from complex_transformers import (
+    ComplexMambaConfig,
+    ComplexMambaForCausalLM,
     ComplexOrderConfig,
     ComplexOrderForSequenceClassification,
     ComplexOrderModel,
@@ -190,6 +192,21 @@ def test_lift_quantize_and_evaluate(llama: Path, tmp_path: Path, capsys: pytest.
     refused(capsys, message, "export", "--model", packed, "--output_dir", onnx)
     Path(text).write_text("")
     refused(capsys, "--eval_file must contain text", "evaluate", "--model", lifted, "--eval_file", text)
+
+
+def test_the_perplexity_by_position_of_any_causal_model(llama: Path, tmp_path: Path) -> None:
+    text, mamba, file = tmp_path / "text.txt", tmp_path / "mamba", tmp_path / "scores.json"
+    text.write_text(" . ".join(TEXTS * 4))
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "state_size": 8, "head_dim": 8, "intermediate_size": None}
+    ComplexMambaForCausalLM(ComplexMambaConfig(vocab_size=64, **sizes)).save_pretrained(mamba)
+    build_tokenizer(TEXTS, "word", vocab_size=64).save_pretrained(mamba)
+    for folder in (llama, mamba):
+        options = ["--segment", "9", "--by_position", "--output_file", str(file)]
+        cli.main(["evaluate", "--model", str(folder), "--eval_file", str(text), *options])
+        scores = json.loads(file.read_text())
+        by_position = scores["perplexity_by_position"]
+        assert list(by_position) == ["1", "2", "4", "8"]  # the last one is of a single position
+        assert min(by_position.values()) < scores["perplexity"] < max(by_position.values())
 
 
 def test_a_real_model_is_not_quantized(llama: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
