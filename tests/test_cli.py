@@ -167,10 +167,14 @@ def test_lift_quantize_and_evaluate(llama: Path, tmp_path: Path, capsys: pytest.
     compressed = f"{text}.gz"
     Path(compressed).write_bytes(gzip.compress(Path(text).read_bytes()))
     cli.main(["lift", "--model", str(llama), "--output", lifted])
-    cli.main(["quantize", "--model", lifted, "--output", packed, "--calibration_file", compressed, "--segment", "8"])
+    options = ["--calibration_file", compressed, "--segment", "8", "--module_stages", "down_proj=3", "q_proj=1"]
+    cli.main(["quantize", "--model", lifted, "--output", packed, *options])
     model = AutoModelForCausalLM.from_pretrained(packed)
     assert model.config.quantization_config.stages == 2
-    assert "2 stages (calibrated rounding)" in (Path(packed) / "README.md").read_text()
+    layer = model.model.layers[0]
+    stages = (layer.mlp.down_proj.stages, layer.self_attn.q_proj.stages, layer.mlp.up_proj.stages)
+    assert stages == (3, 1, 2)
+    assert "2 stages, 3 in down_proj, 1 in q_proj (calibrated rounding)" in (Path(packed) / "README.md").read_text()
     scores = {}
     for folder in (str(llama), lifted, packed):
         cli.main(
@@ -188,6 +192,9 @@ def test_lift_quantize_and_evaluate(llama: Path, tmp_path: Path, capsys: pytest.
     again, onnx = tmp_path / "again", tmp_path / "onnx"
     message = "--model must not be quantized already"
     refused(capsys, message, "quantize", "--model", packed, "--output", again, "--stages", "3")
+    for item in ("down_proj", "=3", "down_proj=all"):
+        message = f"--module_stages must be like down_proj=3, got {item}"
+        refused(capsys, message, "quantize", "--model", lifted, "--output", again, "--module_stages", item)
     message = "--model must not be quantized, .*dequantize"
     refused(capsys, message, "export", "--model", packed, "--output_dir", onnx)
     Path(text).write_text("")

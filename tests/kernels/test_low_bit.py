@@ -12,6 +12,7 @@ import pytest
 import torch
 from low_bit_oracle import DTYPES, LAYERS, error, expected_output, packed_layer
 
+from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM, ComplexQuantizationConfig, quantize
 from complex_transformers.kernels.native import build, low_bit
 from complex_transformers.nn import use_kernels
 
@@ -35,6 +36,19 @@ def calls(monkeypatch):
 
     monkeypatch.setattr(low_bit, "linear", counted)
     return counts
+
+
+def test_generate_uses_the_kernel(calls):
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 2}
+    model = ComplexLlamaForCausalLM(ComplexLlamaConfig(vocab_size=40, **sizes)).eval()
+    quantize(model, ComplexQuantizationConfig(stages=3))
+    prompt = torch.randint(3, 40, (2, 5))
+    options = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False}
+    written = model.generate(prompt, **options)
+    assert calls == [10] * 7 + [2] * 3 * 7  # seven layers on the prompt, then on one token at a time
+    with use_kernels(False):
+        assert torch.equal(model.generate(prompt, **options), written)
+    assert len(calls) == 28
 
 
 @every_type

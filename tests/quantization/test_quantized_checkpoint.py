@@ -28,9 +28,35 @@ written = model.generate(ids, max_new_tokens=8, do_sample=False, eos_token_id=No
 torch.save({"logits": model(ids).logits, "written": written, "state": model.state_dict()}, folder + "/there.pt")
 """
 
+MEMORY = """
+import sys
+import complex_transformers
+from transformers import AutoModelForCausalLM
+def kilobytes(name):
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name))
+AutoModelForCausalLM.from_pretrained(sys.argv[1])  # what only the first model needs
+before = kilobytes("VmRSS")
+open("/proc/self/clear_refs", "w").write("5")  # reset the peak
+model = AutoModelForCausalLM.from_pretrained(sys.argv[2])
+print(1024 * (kilobytes("VmHWM") - before))
+"""
+
 
 def load(path, **options):
     return AutoModelForCausalLM.from_pretrained(path, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak memory is read from /proc")
+def test_loading_needs_little_more_memory_than_the_file(tmp_path):
+    wide = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 4}
+    for name, sizes in (("tiny", {}), ("wide", wide)):
+        quantize(decoder(**sizes), ComplexQuantizationConfig()).save_pretrained(tmp_path / name)
+    size = (tmp_path / "wide" / "model.safetensors").stat().st_size
+    assert size > 2**23
+    command = [sys.executable, "-c", MEMORY, str(tmp_path / "tiny"), str(tmp_path / "wide")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert int(done.stdout.split()[-1]) < 1.3 * size  # the float weights of one linear layer take as much as the file
 
 
 @pytest.mark.full
