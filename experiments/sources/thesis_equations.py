@@ -133,9 +133,28 @@ CHAPTER3 = Part(
         ),
         Row(
             "Section 3.8",
-            "recommendations a to d",
-            "nn.spectrum2d",
-            result="a was tried: [complex inputs](../thesis.md#inputs-that-are-complex)",
+            "recommendation a: data with a known mapping to complex numbers (section 4.3, chapter 5)",
+            "nn.spectrum2d, nn.sequence_dft, nn.ZTransform, nn.short_time_dft",
+            result="[images](../thesis.md#inputs-that-are-complex): does not help; "
+            "[language models](../thesis.md#claim-b-3-by-transform), "
+            "[speech](../../examples/speech/README.md#claims-of-the-thesis-chapter-5)",
+        ),
+        Row(
+            "Section 3.8",
+            "recommendation b: noise on the complex plane (chapter 5)",
+            "nn.FrequencyKernel",
+            result="not repeated, because the thesis has no experiment on noise",
+        ),
+        Row(
+            "Section 3.8",
+            "recommendation c: complex embeddings that encode more information (sections 4.3, 4.4, 4.5)",
+            "nn.RealWordEmbedding, nn.ComplexEmbedding, nn.QuantumEmbedding",
+            result="[claims B and C](../thesis.md#the-claims), [claims D](../semantics.md#the-claims)",
+        ),
+        Row(
+            "Section 3.8",
+            "recommendation d: losses that reward a complex hypothesis",
+            result="not repeated, because the thesis leaves such losses to future work",
         ),
     ),
 )
@@ -239,8 +258,14 @@ CHAPTER5 = Part(
         Row("Eq. 5.8", "spectral-scaled attention", "nn.SpectralScaledAttention", result=ERRATA),
         Row("Eq. 5.9, 5.10", "convolution theorem", "nn.FrequencyKernel", result=ERRATA),
         Row("Eq. 5.11", "positional phases", "nn.positional_phase", result=ERRATA),
-        Row("Section 5.4", "pooling of bins", "nn.modulus_average_pool, nn.modulus_max_pool"),
-        Row("Sections 5.5, 5.5.1", "collection of Babble", result="not repeated: Babble is not public"),
+        Row(
+            "Section 5.4",
+            "average and maximum pooling of bins",
+            "nn.modulus_average_pool, nn.modulus_max_pool",
+            result="the thesis prints no result, and here they are not compared: bins are pooled only in the "
+            "[settings as printed](../../examples/speech/README.md#results-spoken-digits), which differ in more",
+        ),
+        Row("Sections 5.5, 5.5.1", "collection of Babble", result="not repeated, because Babble is not public"),
         Row("Section 5.5.2", "phonetic alphabet", "recipes.IPA_CATEGORIES, recipes.ipa_category"),
         Row("Section 5.5.3", "tasks b1 to b7", "recipes.babble_targets, recipes.is_babble", result=ERRATA),
         Row(

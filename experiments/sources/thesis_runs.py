@@ -15,7 +15,7 @@ __all__ = ["RUNS"]
 
 PAGE = "../thesis.md"
 SEMANTICS = "../semantics.md"
-NO_CIFAR100 = "not repeated: CIFAR-100 is not in our data"
+NO_CIFAR100 = "not repeated, because CIFAR-100 is not in our data"
 SIMLEX = "sets/simlex/words/modulus/mean_rating"
 
 
@@ -96,7 +96,7 @@ CHAPTER3 = Part(
         Row(
             "Table 3.10",
             "Experiment 3, Reuters",
-            result="not repeated: it convolves along ranks of words ([errata](../errata.md))",
+            result="not repeated, because it convolves along ranks of words ([errata](../errata.md))",
         ),
         Row(
             "Table 3.11",
@@ -131,7 +131,7 @@ CHAPTER3 = Part(
             "100 runs instead of 10 narrow the gap (Reuters, tanh, k = 2)",
             "",
             'thesis-mlp "r52,1,tanh,2,*"',
-            "not repeated: seeds 0 to 99 were not run. Complex and real: "
+            "not repeated, because every row has three seeds. Complex and real: "
             "{thesis-mlp|r52,1,tanh,2,complex|r52,1,tanh,2,real|test}",
         ),
         Row(
@@ -202,7 +202,8 @@ CHAPTER3 = Part(
             "Figure 3.4",
             "the same, Reuters",
             "analysis.plot_weight_trace",
-            result="not repeated for Reuters; on MNIST the parts are coupled as in Figure 3.3",
+            result="not repeated, because weights were recorded on MNIST and the synthetic task only; on MNIST "
+            "the parts are coupled as in Figure 3.3",
         ),
         Row(
             "Section 3.6, Figures 3.5, 3.6",
@@ -239,7 +240,7 @@ CHAPTER4 = Part(
         Row(
             "Table 4.1",
             "on the Penn Treebank, 100 epochs",
-            result="not repeated: the Penn Treebank is not in our data; full size: "
+            result="not repeated, because the Penn Treebank is not in our data; size of the medium LSTM: "
             "[options](../../examples/language-modeling/README.md#recurrent-language-model)",
         ),
         Row(
@@ -268,7 +269,7 @@ CHAPTER4 = Part(
         Row(
             "Section 4.3.4",
             "clipping improves stability and does not solve it",
-            result="not compared: [without clipping](../stability.md) none fails at the size of the tests",
+            result="not compared, because none fails [without clipping](../stability.md) at the size of the tests",
         ),
         Row(
             "Section 4.3.4",
@@ -280,7 +281,7 @@ CHAPTER4 = Part(
         Row(
             "Table 4.2",
             "best of 150 iterations of a random search",
-            result="not repeated: far more than a day of one core, and no search is built",
+            result="not repeated, because it takes far more than a day of one core",
         ),
         Row(
             "Table 4.3",
@@ -303,7 +304,8 @@ CHAPTER4 = Part(
             "python examples/question-answering/run_babi.py --archive tasks_1-20_v1-2.tar.gz --task 1 "
             "--variant word_memory --hidden_size 64 --recurrent_size 42 --state_activation split_relu --gate modulus "
             "--readout squared_modulus --learning_rate 1e-3 --num_train_epochs 200",
-            "not repeated: 35 networks for each of 20 tasks take more than a day; the command trains one of them",
+            "not repeated, because 35 networks for each of 20 tasks take more than a day; the command trains one "
+            "of them",
         ),
         Row(
             "Section 4.4.1",
@@ -326,7 +328,7 @@ CHAPTER4 = Part(
             "WordSim353",
             "",
             "python -m experiments.thesis.semantics wordsim353.csv",
-            "not repeated: not in our data",
+            "not repeated, because it is not in our data",
         ),
         Row("Table 4.6", "sums", "", "thesis-semantics", f"[table]({SEMANTICS}#table-46-sums)"),
         Row("Table 4.7", "products", "", "thesis-semantics", f"[table]({SEMANTICS}#table-47-products)"),

@@ -17,8 +17,8 @@ __all__ = ["CHAPTER5", "DATA"]
 PAGE = "../thesis.md"
 SPEECH = "../../examples/speech/README.md"
 SYNTHETIC = "../../examples/phonetic-transcription/README.md"
-NO_CIFAR100 = "not repeated: not in our data"
-NO_BABBLE = "not repeated: Babble is not public"
+NO_CIFAR100 = "not repeated, because it is not in our data"
+NO_BABBLE = "not repeated, because Babble is not public"
 
 
 def theorem(results: Path) -> str:
@@ -148,9 +148,9 @@ DATA = Part(
         Row("CIFAR-10", "60,000 images", result="a subset of 6,000: [data](../data.md)"),
         Row("CIFAR-100", "", result=NO_CIFAR100),
         Row("Synthetic sums", "quadrants", "recipes.quadrant_data"),
-        Row("Penn Treebank", "", result="not repeated: not in our data; WikiText-2"),
+        Row("Penn Treebank", "", result="not repeated, because it is not in our data; WikiText-2"),
         Row("bAbI", "20 tasks", "recipes.load_babi", result="one training file is missing: [data](../data.md)"),
-        Row("WordSim353", "", result="not repeated: not in our data"),
+        Row("WordSim353", "", result="not repeated, because it is not in our data"),
         Row(
             "SimLex-999, Mitchell & Lapata 2010, Grefenstette & Sadrzadeh 2011",
             "",
@@ -161,12 +161,12 @@ DATA = Part(
             "Gigaword and Wikipedia",
             "counts",
             "semantics.count_cooccurrences",
-            result="not repeated: not in our data; three million words",
+            result="not repeated, because they are not in our data; three million words",
         ),
         Row(
             "Topics of Komninos & Manandhar", "50 and 200", "semantics.find_topics", result="LDA on our corpus instead"
         ),
-        Row("LibriSpeech", "announced in chapter 1, no result", result="not repeated: not in our data"),
+        Row("LibriSpeech", "announced in chapter 1, no result", result="not repeated, because it is not in our data"),
         Row("Babble", "11 hours of infants", "recipes.load_babble", result=f"{NO_BABBLE}; the layout is read"),
         Row(
             "Real perceptrons and convolutional networks",

@@ -209,8 +209,34 @@ def paper() -> Iterator[str]:
     yield f"It is better than complex-vanilla in {better} of the 15 pairs"
     yield from periods()
     (frequencies,) = read_lines(RESULTS / "paper-table7.jsonl")
+    yield from times()
     raised = [100 * (delta / initial_delta() - 1) for _, delta in frequencies["words"]]
     yield f"training raised every listed frequency, by {min(raised):.0f} to {max(raised):.0f} %"
+
+
+def times() -> Iterator[str]:
+    (case,) = runs("bench", "paper-figure2")
+    cost = {
+        network: [
+            100 * (row["ratio_to_none"] - 1)
+            for row in case["rows"]
+            if row["network"] == network and row["embedding"].startswith("complex")
+        ]
+        for network in ("CNN", "FastText", "Transformer", "GCN", "LSTM")
+    }
+    assert max(cost["CNN"]) < 1
+    others = [*cost["FastText"], *cost["Transformer"], *cost["GCN"]]
+    yield "complex embeddings cost nothing in the convolutional network"
+    yield f"and {min(others):.0f} to {max(others):.0f} % in FastText, the Transformer and the GCN"
+    yield f"They cost {statistics.fmean(cost['LSTM']):.0f} % in the LSTM"
+
+
+def slides() -> Iterator[str]:
+    found = [runs("paper-periods", cell.row)[0] for cell in PERIODS]
+    tested = [(abs(r), run["in_treebank"]) for run in found for name, r in run["spearman"].items() if name != "count"]
+    p_values = [2 * student.sf(r * math.sqrt((n - 2) / (1 - r**2)), n - 2) for r, n in tested]
+    reach = sum(p <= 0.05 for p in p_values)
+    yield f"at most {max(tested)[0]:.2f}; {reach} of {len(tested)} reach p = 0.05"
 
 
 def periods() -> Iterator[str]:
@@ -466,6 +492,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "docs/errata.md": errata,
     "docs/paper.md": paper,
     "docs/semantics.md": semantics,
+    "docs/sources/slides.md": slides,
     "docs/state-tracking.md": state_tracking,
     "examples/translation/README.md": translation,
     "examples/syntax-translation/README.md": syntax,

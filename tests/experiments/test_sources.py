@@ -65,6 +65,12 @@ def test_names_and_commands_exist(source: str) -> None:
             check_command(row.command)
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "sources").glob("*.md")), ids=lambda page: page.stem)
+def test_rows_that_are_not_repeated_have_a_reason(page: Path) -> None:
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if "| not repeated" in line]
+    assert [row for row in rows if "| not repeated, because " not in row and not row.startswith("| source |")] == []
+
+
 class Parsed(Exception):
     """Raised after parsing a command line."""
 
@@ -133,10 +139,10 @@ def test_figures_and_runs_come_from_the_results(tmp_path: Path) -> None:
         add_line(tmp_path / "fsdd.jsonl", {"row": row, "seed": seed, "test": {"accuracy": accuracy}, **more})
 
     compared = Row("Table", "", "nn.rotate", "fsdd real real-mfcc", "{fsdd|real|real-mfcc|test/accuracy}")
-    part = Part("", "place", (compared, Row("Other", "no code", result="not repeated: no data")))
+    part = Part("", "place", (compared, Row("Other", "no code", result="not repeated, because there is no data")))
     assert table(part, tmp_path).splitlines()[2:] == [
         "| Table |  | `nn.rotate` | `fsdd real real-mfcc` | not run yet | not run yet |",
-        "| Other | no code |  |  |  | not repeated: no data |",
+        "| Other | no code |  |  |  | not repeated, because there is no data |",
     ]
     assert counts(part.rows, tmp_path) == (2, 1, 1, 1, 1)
     measured("real", 0, 0.9, seconds=1800)
