@@ -13,7 +13,7 @@ from benchmarks.race import Comparison, Outcome, race, sizes
 from benchmarks.timing import model_steps, writing_step
 from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM
 
-__all__ = ["case", "decoder"]
+__all__ = ["LIMIT", "OPTIONS", "case", "decoder"]
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "rotary": {"position_type": "rotary"},

@@ -40,6 +40,7 @@ MODELS = {
     "translation": "6 + 6 layers",
     "recurrent": "recurrent",
     "mamba": "Mamba",
+    "positions": "positions",
 }
 CASES: dict[str, Callable[[Setting, int], Outcome]] = {
     "attention": layers.attention,

@@ -22,6 +22,7 @@ from transformers import (
 )
 
 import complex_transformers as ct
+from benchmarks.cases import positions
 from benchmarks.gpu.contest import Contestant, Setting, against, compete
 from benchmarks.race import Comparison, Outcome, sizes
 from benchmarks.timing import Step
@@ -37,6 +38,7 @@ REAL = {"number_field": "real"}
 REAL_SCORE = {"attention_score": "real"}
 TWIN = "real twin"
 MAMBA2 = "Mamba2ForCausalLM"
+ROTARY = "rotary"  # a row of benchmarks.cases.positions
 
 Models = Mapping[str, Callable[[], nn.Module]]
 
@@ -151,12 +153,30 @@ def _mambas(setting: Setting) -> Models:
     }
 
 
+def _positions(setting: Setting) -> Models:
+    """Return complex language models of 12 layers with the positions and attention of the CPU case."""
+    shape = {"hidden_size": 576, "num_hidden_layers": 12, "intermediate_size": 1536, "vocab_size": 8000}
+    shape |= {"num_attention_heads": 8, "head_dim": 72}
+    if setting.is_tiny:
+        shape = {"hidden_size": 16, "num_hidden_layers": 1, "intermediate_size": 32, "vocab_size": 60}
+        shape |= {"num_attention_heads": 2, "head_dim": 8}
+
+    def ours(**fields: Any) -> nn.Module:
+        return ct.ComplexLlamaForCausalLM(ct.ComplexLlamaConfig(pad_token_id=None, **shape, **fields))
+
+    return {
+        TWIN: lambda: ours(position_type="rotary", **REAL),
+        **{name: partial(ours, **options) for name, options in positions.OPTIONS.items()},
+    }
+
+
 FAMILIES: dict[str, Callable[[Setting], Models]] = {
     "BERT-base": _bert,
     "SmolLM2-135M": _smollm,
     "6 + 6 layers": _translators,
     "recurrent": _recurrent,
     "Mamba": _mambas,
+    "positions": _positions,
 }
 
 
@@ -199,6 +219,9 @@ def models(setting: Setting, rounds: int, family: str) -> Outcome:
         bars = {name: MODULUS_BARS[compiled] if "modulus" in name else REAL_BARS[compiled] for name in made}
         comparisons = against(TWIN, list(made), {name: bar for name, bar in bars.items() if "score" in name})
         comparisons += [Comparison("Mamba-3", MAMBA2)] if MAMBA2 in made else []
+        if ROTARY in made:
+            others = [name for name in made if name not in (ROTARY, TWIN)]
+            comparisons += [Comparison(name, ROTARY, positions.LIMIT) for name in others]
         rows, length = _batch(setting)
         group = f"{family} ({rows * length:,} tokens per step), bfloat16{', compiled' if compiled else ''}"
         found = compete(setting, group, contestants, comparisons, rounds)

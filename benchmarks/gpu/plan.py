@@ -71,6 +71,7 @@ STAGES = (
     Stage("linear recurrence", 40, "linear_recurrence"),
     Stage("state space layer", 60, "state_space", (FILLED, LAUNCHES, LONG)),
     Stage("Mamba", 60, "models-mamba"),
+    Stage("positions", 90, "models-positions"),
     Stage("linear layer, compiled", 60, "dense", (FILLED, WIDE), compiled=(True,)),
     Stage("encoder layer, compiled", 120, "encoder", (FILLED,), compiled=(True,)),
     Stage("BERT-base, compiled", 200, "models-bert", compiled=(True,)),

@@ -107,6 +107,17 @@ def test_a_layer_with_packed_sequences_equals_one_in_float64(variant, length, ca
         assert_near(one.double(), other, 1e-4)
 
 
+@pytest.mark.parametrize(("log_decay", "chunks"), [(-1e-5, 256), (-1e-3, 64), (-5.0, 3), (-30.0, 3)], ids=str)
+def test_weak_decays_of_long_sequences_and_strong_ones(log_decay, chunks):
+    given = inputs(batch=1, heads=1, groups=1, chunks=chunks, steps=64)
+    given[6] = torch.full_like(given[6], log_decay)
+    cotangents = torch.randn_like(given[5]), torch.randn_like(given[-2])
+    found = results(grouped_state_space, given, torch.float32, cotangents)
+    exact = results(_by_formula, given, torch.float64, cotangents)
+    for one, other in zip(found, exact, strict=True):
+        assert_near(one.double(), other, 5e-5)
+
+
 def test_two_threads_compute_the_same():
     given = inputs(batch=3, chunks=9)
     cotangents = torch.randn_like(given[5]), torch.randn_like(given[-2])
@@ -136,6 +147,19 @@ def test_gradients_of_gradients_follow_the_formula(calls):
         assert_near(one.double(), other, 1e-4)
 
 
+def test_gradients_of_gradients_of_one_parameter(calls):
+    layer, x = make(), torch.randn(2, 9, 12)
+    layer.C_bias.requires_grad_(True)
+    exact = copy.deepcopy(layer).double()
+    found = []
+    for module, dtype in ((layer, torch.float32), (exact, torch.float64)):
+        out, _ = module(x.to(dtype))
+        (first,) = torch.autograd.grad(out.square().sum(), module.C_bias, create_graph=True)
+        found.append(torch.autograd.grad(first.square().sum(), module.C_bias)[0])
+    assert calls == [2]
+    assert_near(found[0].double(), found[1], 1e-4)
+
+
 def test_what_is_not_for_the_kernel(calls):
     layer, x = make(), torch.randn(2, 5, 12)
     expected, _ = layer(x)
@@ -154,3 +178,12 @@ def test_tensors_of_other_sizes_are_refused():
     operator(*given, first)
     with pytest.raises(RuntimeError, match="must be of the same heads and chunks"):
         operator(*given[:6], given[6][:1], *given[7:], first)
+    with pytest.raises(RuntimeError, match="must be of the same heads and chunks"):
+        operator(*given, first[:1])
+    y, last, entering = operator(*given, first)
+    backward = torch.ops.complex_transformers.state_space_chunks_backward
+    grad = y.permute(0, 4, 1, 2, 3, 5)
+    backward(grad, last, *given, entering)
+    for wrong in ((grad[:1], last, *given, entering), (grad, last, *given, entering[:1])):
+        with pytest.raises(RuntimeError, match="must be of the same call"):
+            backward(*wrong)

@@ -109,7 +109,7 @@ def gradients_with_graph(
         # Views, so that gradients of inputs that depend on each other are not counted twice.
         inputs = [value.view_as(value) if need else value for value, need in zip(inputs, needed, strict=True)]
         results = plain(*inputs)
-    given = [(out, grad) for out, grad in zip(results, grads, strict=True) if grad is not None]
+    given = [(out, grad) for out, grad in zip(results, grads, strict=True) if grad is not None and out.requires_grad]
     wanted = [value for value, need in zip(inputs, needed, strict=True) if need]
     outputs, cotangents = zip(*given, strict=True)
     found = iter(torch.autograd.grad(outputs, wanted, cotangents, create_graph=create_graph, allow_unused=True))

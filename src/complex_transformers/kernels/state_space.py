@@ -17,6 +17,8 @@ from .dispatch import by_formula, gradients_with_graph, without_autocast
 
 __all__ = ["ChunkedStateSpace"]
 
+_FORGET = -1e4  # log decay at the start of a sequence; its exponential is 0
+
 Formula = Callable[..., tuple[Tensor, Tensor]]
 
 
@@ -25,22 +27,16 @@ def _given(tensors: Sequence[Any]) -> tuple[Tensor, ...]:
     key, query, key_bias, query_bias, angles, value, log_decay, before, own, skip, _, sequence = tensors
     if angles is None:
         angles = value.new_empty(*value.shape[:4], 0)
-    decay = log_decay.exp()
-    if sequence is not None:  # nothing is carried over the start of a sequence
+    if sequence is not None:
         flat = sequence.flatten(1)
         starts = flat.diff(dim=1, prepend=torch.zeros_like(flat[:, :1])) != 0
-        decay = decay.masked_fill(starts.view_as(sequence).unsqueeze(1), 0.0)
-    return key, query, key_bias, query_bias, angles, value, decay, own + _shifted(before, -1), own, skip
+        log_decay = log_decay.masked_fill(starts.view_as(sequence).unsqueeze(1), _FORGET)
+    return key, query, key_bias, query_bias, angles, value, log_decay, own + _shifted(before, -1), own, skip
 
 
 def _shifted(x: Tensor, steps: int) -> Tensor:
     """Move the values of all steps ``[B, H, n, c]`` one step back or on, with a 0 at the end or start."""
-    moved, flat = torch.zeros_like(x, memory_format=torch.contiguous_format), x.flatten(2)
-    if steps < 0:
-        moved.flatten(2)[..., :-1] = flat[..., 1:]
-    else:
-        moved.flatten(2)[..., 1:] = flat[..., :-1]
-    return moved
+    return torch.nn.functional.pad(x.flatten(2), (steps, -steps)).view_as(x)
 
 
 def _of_groups(grad: Tensor, like: Tensor) -> Tensor:
@@ -69,17 +65,17 @@ class ChunkedStateSpace(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         ctx.formula, *tensors = inputs
         ctx.mark_non_differentiable(output[2])
-        ctx.save_for_backward(*tensors, *output[1:])
+        ctx.save_for_backward(*tensors, output[2])
 
     @staticmethod
     @without_autocast
     def backward(ctx: Any, grad: Tensor, grad_last: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-        *tensors, last, entering = ctx.saved_tensors
+        *tensors, entering = ctx.saved_tensors
         if by_formula(grad, grad_last):
             needed = ctx.needs_input_grad[1:]
             return None, *gradients_with_graph(ctx.formula, tensors, needed, (grad, grad_last))
         operator = torch.ops.complex_transformers.state_space_chunks_backward.default
-        found = operator(grad, grad_last, *_given(tensors), last, entering)
+        found = operator(grad, grad_last, *_given(tensors), entering)
         of_key, of_query, key_bias, query_bias, angles, value, log_decay, scale, own, skip, first = found
         key, query = (_of_groups(of, like) for of, like in zip((of_key, of_query), tensors, strict=False))
         return (

@@ -19,13 +19,6 @@
 
 #include "state_space_chunks.h"
 
-// Loops over states are compiled for several instruction sets; the loader selects one.
-#if defined(__x86_64__) && defined(__linux__)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
-
 namespace {
 
 using at::Tensor;
@@ -37,13 +30,6 @@ constexpr int64_t ELEMENTS_PER_TASK = 1 << 15;  // of states or weights, about 1
 float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 float softplus(float x) { return x > 20.0f ? x : std::log1p(std::exp(x)); }
 float heavy_tail(float x) { return x >= 0.0f ? 1.0f + x : 1.0f / (1.0f - x); }
-
-inline __attribute__((always_inline)) float dot(const float* x, const float* y, int64_t size) {
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < size; ++i) sum += x[i] * y[i];
-  return sum;
-}
 
 float inverse_rms(const float* x, int64_t size, double eps) {
   return 1.0f / std::sqrt(dot(x, x, size) / size + float(eps));
@@ -229,11 +215,11 @@ TORCH_LIBRARY_FRAGMENT(complex_transformers, m) {
       "-> (Tensor, Tensor, Tensor, Tensor, Tensor)");
   m.def(
       "state_space_chunks(Tensor key, Tensor query, Tensor key_bias, Tensor query_bias, Tensor angles, Tensor value, "
-      "Tensor decay, Tensor scale, Tensor own, Tensor skip, Tensor first) -> (Tensor, Tensor, Tensor)");
+      "Tensor log_decay, Tensor scale, Tensor own, Tensor skip, Tensor first) -> (Tensor, Tensor, Tensor)");
   m.def(
       "state_space_chunks_backward(Tensor grad, Tensor grad_last, Tensor key, Tensor query, Tensor key_bias, "
-      "Tensor query_bias, Tensor angles, Tensor value, Tensor decay, Tensor scale, Tensor own, Tensor skip, "
-      "Tensor last, Tensor entering) "
+      "Tensor query_bias, Tensor angles, Tensor value, Tensor log_decay, Tensor scale, Tensor own, Tensor skip, "
+      "Tensor entering) "
       "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
 }
 

@@ -6,8 +6,9 @@
 //
 // A task is one head of one sequence, so that its queries, keys and scores stay in the cache. It computes some chunks
 // at once, of c steps of rank R each; a row is one rank of one step, and a chunk has L = c R rows. With M the matrix of
-// a chunk, y = M v + f (q h^T). The backward pass needs no gradient of each decay: the gradient of the sum of all log
-// decays up to step t is q_t . dq_t - k_t . dk_t, and h . dh of the last state is added at the end of a chunk.
+// a chunk and f its decays from the state before it, y = M v + f (q h^T). The backward pass needs no gradient of each
+// decay: that of the sum of all log decays up to step t is q_t . dq_t - k_t . dk_t. Products of a step with itself are
+// left out of it, because they cancel.
 #include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
@@ -16,13 +17,6 @@
 #include <vector>
 
 #include "state_space_chunks.h"
-
-// Loops are compiled for several instruction sets; the loader selects one.
-#if defined(__x86_64__) && defined(__linux__)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
 
 namespace {
 
@@ -40,30 +34,38 @@ struct Inputs {
   Sizes sizes;
   Tensor key, query, key_bias, query_bias;  // [B, n, c, R, G, N] and [H, R, N]
   Tensor angles, value;                     // [B, H, n, c, S] and [B, H, n, c, R, P]
-  Tensor decay, scale, own, skip;           // [B, H, n, c] and [H]; scale is the weight of a key in later steps
+  Tensor log_decay, scale, own, skip;       // [B, H, n, c] and [H]; scale is the weight of a key in later steps
 };
 
-// A chunk of a block: decays of its steps, and scores [L, L].
+// Compute log decays from the state before a chunk to each step [c], and to each step from earlier ones [c, c].
+// Sums are in double precision, so that rounding does not add up over steps.
+FOR_EACH_PROCESSOR void add_up(const float* log_decay, int64_t steps, double* sums, float* from_start, float* between) {
+  double sum = 0.0;
+  for (int64_t i = 0; i < steps; ++i, between += steps) {
+    sums[i] = sum += log_decay[i];
+    from_start[i] = float(sum);
+    for (int64_t j = 0; j < i; ++j) between[j] = float(sum - sums[j]);
+    std::fill(between + i, between + steps, 0.0f);
+  }
+}
+
+// The scores [L, L] of a chunk, with the decays [c, c] between its steps and the weights [c] of their keys.
 struct Chunk {
   int64_t steps, rank;
-  const float *decay, *scale, *own;
-  float skip, *scores, *from_start, *to_end, *lines;  // lines [3, L] is for weights and decays of a row, and for sums
-  // Only for gradients: of the scores [L, L], of scale and own [c], and of the skip, which adds up.
-  float *of_scores = nullptr, *of_scale = nullptr, *of_own = nullptr, *of_skip = nullptr;
+  const float *decays, *scale, *own;
+  float skip, *scores, *lines;  // lines [3, L] is for the weights and decays of a row, and for sums over rows
+  // Only for gradients: of the scores [L, L], of scale, own and sums of log decays [c], and of the skip, which adds up.
+  float *of_scores = nullptr, *of_scale = nullptr, *of_own = nullptr, *of_sums = nullptr, *of_skip = nullptr;
 };
 
-// Compute the decays to and from all steps, and turn the scores into the matrix of values to outputs. With gradients of
-// that matrix, compute the gradients of the scores in their place.
+// Turn the scores into the matrix of values to outputs. With gradients of that matrix, compute the gradients of the
+// scores in their place.
 FOR_EACH_PROCESSOR void weigh(const Chunk& x) {
   const int64_t steps = x.steps, rank = x.rank, rows = steps * rank;
-  float *decays = x.to_end, *weights = x.lines, *repeated = weights + rows, *sums = repeated + rows;
-  float from_start = 1.0f;
-  if (x.of_scores) std::fill(sums, sums + rows, 0.0f);
+  float *weights = x.lines, *repeated = weights + rows, *columns = repeated + rows;
+  if (x.of_scores) std::fill(columns, columns + rows, 0.0f);
   for (int64_t i = 0; i < steps; ++i) {
-    const float decay = x.decay[i];
-    x.from_start[i] = from_start *= decay;
-    if (i) decays[i - 1] = 1.0f;
-    for (int64_t j = 0; j < i; ++j) decays[j] *= decay;
+    const float* decays = x.decays + i * steps;
     for (int64_t j = 0; j < i; ++j)
       for (int64_t r = 0; r < rank; ++r) {
         repeated[j * rank + r] = decays[j];
@@ -71,12 +73,17 @@ FOR_EACH_PROCESSOR void weigh(const Chunk& x) {
       }
     const int64_t seen = i * rank, end = seen + rank;
     std::fill(weights + seen, weights + end, x.own[i]);
-    float of_own = 0.0f;
+    float of_own = 0.0f, of_sum = 0.0f;
     for (int64_t row = seen; row < end; ++row) {
       float* scores = x.scores + row * rows;
       if (x.of_scores) {
         float* grads = x.of_scores + row * rows;
-        for (int64_t j = 0; j < seen; ++j) sums[j] += grads[j] * scores[j] * repeated[j];
+#pragma omp simd reduction(+ : of_sum)
+        for (int64_t j = 0; j < seen; ++j) {
+          const float product = grads[j] * scores[j];
+          columns[j] += product * repeated[j];
+          of_sum += product * weights[j];
+        }
         for (int64_t j = seen; j < end; ++j) of_own += grads[j] * scores[j];
         *x.of_skip += grads[row];
         for (int64_t j = 0; j < end; ++j) grads[j] *= weights[j];
@@ -86,14 +93,13 @@ FOR_EACH_PROCESSOR void weigh(const Chunk& x) {
       std::fill(scores + end, scores + rows, 0.0f);
       scores[row] += x.skip;
     }
-    if (x.of_scores) x.of_own[i] = of_own;
+    if (x.of_scores) x.of_own[i] = of_own, x.of_sums[i] = of_sum;
   }
-  decays[steps - 1] = 1.0f;
   if (!x.of_scores) return;
   for (int64_t i = 0; i < steps; ++i) {
-    float sum = 0.0f;
-    for (int64_t r = 0; r < rank; ++r) sum += sums[i * rank + r];
-    x.of_scale[i] = sum;
+    x.of_scale[i] = 0.0f;
+    for (int64_t r = 0; r < rank; ++r) x.of_scale[i] += columns[i * rank + r];
+    x.of_sums[i] -= x.scale[i] * x.of_scale[i];
   }
 }
 
@@ -124,13 +130,9 @@ FOR_EACH_PROCESSOR void add_scaled(const float* x, float factor, const float* y,
   for (int64_t i = 0; i < size; ++i) to[i] = x[i] + factor * y[i];
 }
 
-FOR_EACH_PROCESSOR float dot(const float* x, const float* y, int64_t size) {
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < size; ++i) sum += x[i] * y[i];
-  return sum;
-}
+FOR_EACH_PROCESSOR float inner(const float* x, const float* y, int64_t size) { return dot(x, y, size); }
 
+const float* read(const Tensor& x) { return x.const_data_ptr<float>(); }
 float* data(const Tensor& x) { return x.mutable_data_ptr<float>(); }
 
 // Some chunks of one task at a time, in buffers of one thread.
@@ -139,12 +141,13 @@ class Block {
   Block(const Inputs& inputs, bool with_gradients) : in(inputs), s(inputs.sizes), most(most_chunks(inputs.sizes)) {
     const int64_t rows = s.rows(), states = s.states, features = s.features;
     query = make(rows, states), key = make(rows, states), value = make(rows, features), scaled = make(rows, features);
-    scores = make(rows, rows), y = make(rows, features), updates = make(features, states);
+    scores = make(rows, rows), result = make(rows, features), updates = make(features, states);
     cos = make(s.steps, s.angles), sin = make(s.steps, s.angles);
-    from_start = make(1, s.steps), to_end = make(1, s.steps), lines = in.decay.new_empty({3, rows});
+    from_start = make(1, s.steps), decays = make(s.steps, s.steps), lines = in.log_decay.new_empty({3, rows});
+    sums = in.log_decay.new_empty({s.steps}, at::kDouble);
     if (!with_gradients) return;
     grad = make(rows, features), of_scores = make(rows, rows), after = make(features, states);
-    of_scale = make(1, s.steps), of_own = make(1, s.steps);
+    of_scale = make(1, s.steps), of_own = make(1, s.steps), of_sums = make(1, s.steps);
   }
 
   static int64_t most_chunks(const Sizes& s) { return std::clamp<int64_t>(ROWS_AT_ONCE / s.rows(), 1, s.chunks); }
@@ -161,6 +164,11 @@ class Block {
     side(in.key, in.key_bias, data(key));
     copy(in.value, data(value));
     product(scores, some(query), some(key).mT());
+    for (int64_t i = 0; i < size; ++i)
+      add_up(read(in.log_decay) + (at + i) * s.steps, s.steps, sums.mutable_data_ptr<double>(),
+             data(from_start) + i * s.steps, data(decays) + i * s.steps * s.steps);
+    some(from_start).exp_();
+    some(decays).exp_();
   }
 
   // Compute the outputs, and the states before every chunk [n, P, N] from the first one of them; return the last state.
@@ -174,13 +182,13 @@ class Block {
       std::copy(state, state + area, states + i * area);
       add_scaled(data(updates) + i * area, whole(i), states + i * area, area, state);
     }
-    product(y, some(query), entering.narrow(0, first, size).mT());
+    product(result, some(query), entering.narrow(0, first, size).mT());
     for (int64_t row = 0; row < size * s.rows(); ++row) {
-      float* to = data(y) + row * s.features;
+      float* to = data(result) + row * s.features;
       multiply(to, data(from_start)[row / s.rank], s.features, to);
     }
-    some(y).baddbmm_(some(scores), some(value));
-    write(y, out);
+    some(result).baddbmm_(some(scores), some(value));
+    write(result, out);
   }
 
   struct Gradients {
@@ -188,27 +196,32 @@ class Block {
     Tensor key_bias, query_bias;  // [B, H, R, N]
     Tensor angles, value;         // [B, H, n, c, S] and [B, n, c, R, H, P]
     Tensor log_decay, scale, own;  // [B, H, n, c]
-    Tensor skip, first;            // [B, H] and [B, H, P, N]; first is of the last state before the first call
+    // [B, H] and [B, H, P, N]. At first ``state`` is the gradient of the last state, at last that of the first one.
+    Tensor skip, state;
   };
 
   // Compute the gradients, from the gradient of the outputs and, in its place, of the state after these chunks.
-  void backward(const Tensor& entering, const float* last, const Tensor& of_out, const Gradients& to) {
+  void backward(const Tensor& entering, const Tensor& of_out, const Gradients& to) {
     const int64_t area = s.features * s.states, rows = s.rows();
     const Tensor of_query = to.query.flatten(0, 2).narrow(0, at, size);
     const Tensor of_key = to.key.flatten(0, 2).narrow(0, at, size);
     copy(of_out, data(grad));
     product(of_scores, some(grad), some(value).mT());
     for (int64_t i = 0; i < size; ++i) weigh(chunk(i, data(to.skip) + sample * s.heads + head));
-    product(y, some(scores).mT(), some(grad));
-    of_query.baddbmm_(some(of_scores), some(key), 0.0);
+    product(result, some(scores).mT(), some(grad));
     of_key.baddbmm_(some(of_scores).mT(), some(query), 0.0);
 
     for (int64_t row = 0; row < size * rows; ++row)
       multiply(data(grad) + row * s.features, data(from_start)[row / s.rank], s.features,
                data(scaled) + row * s.features);
-    of_query.baddbmm_(some(scaled), entering.narrow(0, first, size));
+    of_query.baddbmm_(some(scaled), entering.narrow(0, first, size), 0.0);
+    for (int64_t step = 0; step < size * s.steps; ++step) {
+      const int64_t shift = step * s.rank * s.states;
+      data(of_sums)[step] += inner(read(query) + shift, read(of_query) + shift, s.rank * s.states);
+    }
+    of_query.baddbmm_(some(of_scores), some(key));
     product(updates, some(scaled).mT(), some(query));
-    float* state = data(to.first) + (sample * s.heads + head) * area;
+    float* state = data(to.state) + (sample * s.heads + head) * area;
     for (int64_t i = size - 1; i >= 0; --i) {
       std::copy(state, state + area, data(after) + i * area);
       add_scaled(data(updates) + i * area, whole(i), data(after) + i * area, area, state);
@@ -217,42 +230,47 @@ class Block {
     of_key.baddbmm_(some(scaled), some(after));
     product(grad, some(key), some(after).mT());  // of the scaled values
     for (int64_t row = 0; row < size * rows; ++row) {
-      const int64_t step = row / s.rank;
-      const float *of_scaled = data(grad) + row * s.features, decay = data(to_end)[step];
-      float* of_value = data(y) + row * s.features;
+      const int64_t step = row / s.rank, end = (step / s.steps + 1) * s.steps - 1;
+      const float *of_scaled = read(grad) + row * s.features, decay = to_end(step);
+      float* of_value = data(result) + row * s.features;
       add_scaled(of_value, decay * scale(step), of_scaled, s.features, of_value);
-      data(of_scale)[step] += decay * dot(of_scaled, data(value) + row * s.features, s.features);
+      const float found = decay * inner(of_scaled, read(value) + row * s.features, s.features);
+      data(of_scale)[step] += found;
+      if (step == end) continue;  // to the end there is no decay
+      data(of_sums)[step] -= scale(step) * found;
+      data(of_sums)[end] += scale(step) * found;
     }
-    write(y, to.value);
-    for (int64_t i = 0; i < size; ++i) {
-      const float* next = first + i + 1 < s.chunks ? data(entering) + (first + i + 1) * area : last;
-      rates(i, dot(next, data(after) + i * area, area), data(of_query), data(of_key), to);
-    }
+    write(result, to.value);
+    for (int64_t i = 0; i < size; ++i)
+      rates(i, whole(i) * inner(read(entering) + (first + i) * area, read(after) + i * area, area), to);
     rotate_back(data(query), data(of_query), to.angles, to.query_bias);
     rotate_back(data(key), data(of_key), to.angles, to.key_bias);
   }
 
  private:
-  Tensor make(int64_t rows, int64_t columns) const { return in.decay.new_empty({most, rows, columns}); }
+  Tensor make(int64_t rows, int64_t columns) const { return in.log_decay.new_empty({most, rows, columns}); }
   Tensor some(const Tensor& buffer) const { return buffer.narrow(0, 0, size); }
-  void product(const Tensor& buffer, const Tensor& x, const Tensor& y) const { some(buffer).baddbmm_(x, y, 0.0); }
+  void product(const Tensor& to, const Tensor& x, const Tensor& y) const { some(to).baddbmm_(x, y, 0.0); }
   float whole(int64_t i) const { return data(from_start)[(i + 1) * s.steps - 1]; }
-  float scale(int64_t step) const { return data(in.scale)[at * s.steps + step]; }
+  float scale(int64_t step) const { return read(in.scale)[at * s.steps + step]; }
+  float to_end(int64_t step) const {
+    return read(decays)[(step / s.steps * s.steps + s.steps - 1) * s.steps + step % s.steps];
+  }
 
   Chunk chunk(int64_t i, float* of_skip = nullptr) const {
-    const int64_t step = i * s.steps, own = at * s.steps + step, area = s.rows() * s.rows();
-    Chunk x{s.steps, s.rank, data(in.decay) + own, data(in.scale) + own, data(in.own) + own, data(in.skip)[head],
-            data(scores) + i * area, data(from_start) + step, data(to_end) + step, data(lines)};
+    const int64_t step = i * s.steps, found = at * s.steps + step, area = s.rows() * s.rows();
+    Chunk x{s.steps, s.rank, read(decays) + step * s.steps, read(in.scale) + found, read(in.own) + found,
+            read(in.skip)[head], data(scores) + i * area, data(lines)};
     if (of_skip) {
       x.of_scores = data(of_scores) + i * area, x.of_skip = of_skip;
-      x.of_scale = data(of_scale) + step, x.of_own = data(of_own) + step;
+      x.of_scale = data(of_scale) + step, x.of_own = data(of_own) + step, x.of_sums = data(of_sums) + step;
     }
     return x;
   }
 
   // Copy values or gradients [B, H, n, c, R, P] of this block to rows.
   void copy(const Tensor& x, float* to) const {
-    const float* base = data(x) + sample * x.stride(0) + head * x.stride(1) + first * x.stride(2);
+    const float* base = read(x) + sample * x.stride(0) + head * x.stride(1) + first * x.stride(2);
     for (int64_t row = 0; row < size * s.rows(); ++row, to += s.features) {
       const int64_t chunk = row / s.rows(), step = row / s.rank % s.steps, rank = row % s.rank;
       const float* from = base + chunk * x.stride(2) + step * x.stride(3) + rank * x.stride(4);
@@ -262,7 +280,7 @@ class Block {
 
   // Write rows to [B, n, c, R, H, P].
   void write(const Tensor& buffer, const Tensor& out) const {
-    const float* from = data(buffer);
+    const float* from = read(buffer);
     float* to = data(out) + (((sample * s.chunks + first) * s.rows()) * s.heads + head) * s.features;
     for (int64_t row = 0; row < size * s.rows(); ++row, from += s.features)
       std::copy(from, from + s.features, to + row * s.heads * s.features);
@@ -271,8 +289,8 @@ class Block {
   // Compute queries or keys: add the bias and rotate.
   void side(const Tensor& x, const Tensor& bias, float* to) const {
     const int64_t group = head / (s.heads / s.groups), row_size = s.groups * s.states;
-    const float* from = data(x) + (sample * s.chunks + first) * s.rows() * row_size + group * s.states;
-    const float* biases = data(bias) + head * s.rank * s.states;
+    const float* from = read(x) + (sample * s.chunks + first) * s.rows() * row_size + group * s.states;
+    const float* biases = read(bias) + head * s.rank * s.states;
     for (int64_t row = 0; row < size * s.rows(); ++row, to += s.states) {
       const int64_t angle = row / s.rank * s.angles;
       add(from + row * row_size, biases + row % s.rank * s.states, s.states, to);
@@ -284,20 +302,19 @@ class Block {
   void scale_values() const {
     for (int64_t row = 0; row < size * s.rows(); ++row) {
       const int64_t step = row / s.rank;
-      multiply(data(value) + row * s.features, scale(step) * data(to_end)[step], s.features,
+      multiply(data(value) + row * s.features, scale(step) * to_end(step), s.features,
                data(scaled) + row * s.features);
     }
   }
 
   // Write the gradients of decays and weights of one chunk.
-  void rates(int64_t i, float of_last, const float* of_query, const float* of_key, const Gradients& to) const {
-    float sum = of_last;
+  void rates(int64_t i, float of_state, const Gradients& to) const {
+    float sum = of_state;
     for (int64_t step = (i + 1) * s.steps - 1; step >= i * s.steps; --step) {
-      const int64_t shift = step * s.rank * s.states, many = s.rank * s.states, found = at * s.steps + step;
-      sum += dot(data(query) + shift, of_query + shift, many) - dot(data(key) + shift, of_key + shift, many);
-      data(to.log_decay)[found] = sum;
-      data(to.scale)[found] = data(of_scale)[step];
-      data(to.own)[found] = data(of_own)[step];
+      const int64_t found = at * s.steps + step;
+      data(to.log_decay)[found] = sum += read(of_sums)[step];
+      data(to.scale)[found] = read(of_scale)[step];
+      data(to.own)[found] = read(of_own)[step];
     }
   }
 
@@ -306,10 +323,10 @@ class Block {
     float* angles = data(of_angles) + at * s.steps * s.angles;
     float* bias = data(of_bias) + (sample * s.heads + head) * s.rank * s.states;
     for (int64_t row = 0; row < size * s.rows(); ++row, x += s.states, grads += s.states) {
-      const int64_t angle = row / s.rank * s.angles, own = row % s.rank * s.states;
+      const int64_t angle = row / s.rank * s.angles, rank = row % s.rank * s.states;
       add_of_angles(x, grads, s.states / 2, s.angles, angles + angle);
       rotate(grads, grads + s.states / 2, data(cos) + angle, data(sin) + angle, -1.0f, s.angles);
-      add(bias + own, grads, s.states, bias + own);
+      add(bias + rank, grads, s.states, bias + rank);
     }
   }
 
@@ -317,26 +334,28 @@ class Block {
   const Sizes& s;
   const int64_t most;
   int64_t sample = 0, head = 0, first = 0, size = 0, at = 0;
-  Tensor query, key, value, scaled, scores, y, updates, cos, sin, from_start, to_end, lines;
-  Tensor grad, of_scores, after, of_scale, of_own;
+  Tensor query, key, value, scaled, scores, result, updates, cos, sin, from_start, decays, sums, lines;
+  Tensor grad, of_scores, after, of_scale, of_own, of_sums;
 };
 
 // Check the shapes that every index relies on.
 Inputs inputs_of(const Tensor& key, const Tensor& query, const Tensor& key_bias, const Tensor& query_bias,
-                 const Tensor& angles, const Tensor& value, const Tensor& decay, const Tensor& scale,
-                 const Tensor& own, const Tensor& skip) {
+                 const Tensor& angles, const Tensor& value, const Tensor& log_decay, const Tensor& scale,
+                 const Tensor& own, const Tensor& skip, const Tensor& state) {
   const Sizes s{key.size(0), value.size(1), key.size(4), key.size(1), key.size(2), key.size(3), key.size(5),
                 value.size(5), angles.size(4)};
   const std::vector<int64_t> bias{s.heads, s.rank, s.states}, rates{s.batch, s.heads, s.chunks, s.steps};
+  const std::vector<int64_t> sizes_of_state{s.batch, s.heads, s.features, s.states};
   TORCH_CHECK(query.sizes() == key.sizes() && key_bias.sizes() == bias &&
                   query_bias.sizes() == bias && value.sizes().slice(0, 4) == rates &&
-                  value.size(4) == s.rank && angles.sizes().slice(0, 4) == rates && decay.sizes() == rates &&
+                  value.size(4) == s.rank && angles.sizes().slice(0, 4) == rates && log_decay.sizes() == rates &&
                   scale.sizes() == rates && own.sizes() == rates && skip.numel() == s.heads &&
-                  s.heads % s.groups == 0 && 2 * s.angles <= s.states,
+                  s.heads % s.groups == 0 && 2 * s.angles <= s.states && value.numel() > 0 &&
+                  state.sizes() == at::IntArrayRef(sizes_of_state),
               "all tensors must be of the same heads and chunks");
   return {s, key.contiguous(), query.contiguous(), key_bias.contiguous(), query_bias.contiguous(), angles.contiguous(),
-          value.stride(5) == 1 ? value : value.contiguous(), decay.contiguous(), scale.contiguous(), own.contiguous(),
-          skip.contiguous()};
+          value.stride(5) == 1 ? value : value.contiguous(), log_decay.contiguous(), scale.contiguous(),
+          own.contiguous(), skip.contiguous()};
 }
 
 // Call f(block, task) for all heads of all sequences.
@@ -353,9 +372,9 @@ void for_each_task(const Inputs& in, bool with_gradients, const Function& f) {
 
 std::tuple<Tensor, Tensor, Tensor> state_space_chunks(
     const Tensor& key, const Tensor& query, const Tensor& key_bias, const Tensor& query_bias, const Tensor& angles,
-    const Tensor& value, const Tensor& decay, const Tensor& scale, const Tensor& own, const Tensor& skip,
+    const Tensor& value, const Tensor& log_decay, const Tensor& scale, const Tensor& own, const Tensor& skip,
     const Tensor& first) {
-  const Inputs in = inputs_of(key, query, key_bias, query_bias, angles, value, decay, scale, own, skip);
+  const Inputs in = inputs_of(key, query, key_bias, query_bias, angles, value, log_decay, scale, own, skip, first);
   const Sizes& s = in.sizes;
   const Tensor last = first.clone(at::MemoryFormat::Contiguous);
   const Tensor y = last.new_empty({s.batch, s.chunks, s.steps, s.rank, s.heads, s.features});
@@ -373,27 +392,30 @@ std::tuple<Tensor, Tensor, Tensor> state_space_chunks(
 
 ElevenTensors state_space_chunks_backward(
     const Tensor& grad, const Tensor& grad_last, const Tensor& key, const Tensor& query, const Tensor& key_bias,
-    const Tensor& query_bias, const Tensor& angles, const Tensor& value, const Tensor& decay, const Tensor& scale,
-    const Tensor& own, const Tensor& skip, const Tensor& last, const Tensor& entering) {
-  const Inputs in = inputs_of(key, query, key_bias, query_bias, angles, value, decay, scale, own, skip);
+    const Tensor& query_bias, const Tensor& angles, const Tensor& value, const Tensor& log_decay, const Tensor& scale,
+    const Tensor& own, const Tensor& skip, const Tensor& entering) {
+  const Inputs in = inputs_of(key, query, key_bias, query_bias, angles, value, log_decay, scale, own, skip, grad_last);
   const Sizes& s = in.sizes;
+  TORCH_CHECK(grad.sizes() == value.sizes() && entering.is_contiguous() &&
+                  entering.numel() == grad_last.numel() * s.chunks,
+              "gradients and states must be of the same call");
   const Tensor of_out = grad.stride(5) == 1 ? grad : grad.contiguous();
   const std::vector<int64_t> sides{s.batch, s.heads, s.chunks, s.rows(), s.states};
   const std::vector<int64_t> bias{s.batch, s.heads, s.rank, s.states};
-  const at::IntArrayRef rates = in.decay.sizes();
-  const Block::Gradients to{last.new_empty(sides), last.new_empty(sides), last.new_zeros(bias),
-                            last.new_zeros(bias), last.new_zeros(angles.sizes()),
-                            last.new_empty({s.batch, s.chunks, s.steps, s.rank, s.heads, s.features}),
-                            last.new_empty(rates), last.new_empty(rates), last.new_empty(rates),
-                            last.new_zeros({s.batch, s.heads}), grad_last.clone(at::MemoryFormat::Contiguous)};
+  const at::IntArrayRef rates = in.log_decay.sizes();
+  const Block::Gradients to{grad_last.new_empty(sides), grad_last.new_empty(sides), grad_last.new_zeros(bias),
+                            grad_last.new_zeros(bias), grad_last.new_zeros(angles.sizes()),
+                            grad_last.new_empty({s.batch, s.chunks, s.steps, s.rank, s.heads, s.features}),
+                            grad_last.new_empty(rates), grad_last.new_empty(rates), grad_last.new_empty(rates),
+                            grad_last.new_zeros({s.batch, s.heads}), grad_last.clone(at::MemoryFormat::Contiguous)};
   for_each_task(in, true, [&](Block& block, int64_t task) {
     const Tensor states = entering.flatten(0, 1).select(0, task);
     const int64_t most = Block::most_chunks(s);
     for (int64_t begin = (s.chunks - 1) / most * most; begin >= 0; begin -= most) {
       block.load(task, begin, std::min(begin + most, s.chunks));
-      block.backward(states, data(last) + task * s.features * s.states, of_out, to);
+      block.backward(states, of_out, to);
     }
   });
   return {to.key, to.query, to.key_bias, to.query_bias, to.angles, to.value, to.log_decay, to.scale, to.own, to.skip,
-          to.first};
+          to.state};
 }
