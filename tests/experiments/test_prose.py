@@ -276,6 +276,15 @@ def choose() -> Iterator[str]:
 
 
 def state_tracking() -> Iterator[str]:
+    def at(length: int, row: str) -> str:
+        return f"{mean('state-tracking', row, f'test/{length}/accuracy', 100):.1f} %"
+
+    yield f"{at(40, 'parity,complex LRU')} at 40 bits against {at(40, 'parity,real LRU')} of the real LRU"
+    assert at(256, "parity,real LSTM") == at(256, "parity,complex LSTM") == "100.0 %"
+    sixty = [at(40, f"addition-60,{name}") for name in ("Mamba-3", "real LSTM", "complex GRU")]
+    yield "({} at 40 symbols), while the real LSTM has {} and the complex GRU {}".format(*sixty)
+    arithmetic = [run for run in read_lines(RESULTS / "state-tracking.jsonl") if run["row"].startswith("arithmetic,")]
+    assert max(figures(arithmetic, "test/40/accuracy")) < 0.23
     short, long = (values("state-tracking", "addition-5,Mamba-3", f"test/{n}/accuracy", 100) for n in (40, 256))
     yield f"with two of three seeds ({long[0]:.1f} and {long[1]:.1f} %)"
     longer = {run["seed"]: run for run in runs("state-tracking-limits", "addition-5,48000 steps")}
