@@ -171,7 +171,7 @@ ERRORS: dict[str, Callable[[], Any]] = {
 # Raised in a process that has not imported complex_transformers.
 RAISED_ELSEWHERE = {
     *("contains custom code which must be executed", "Packed layers run in plain PyTorch"),
-    "Mamba-3 generates in plain PyTorch",
+    "Mamba-3 computes in plain PyTorch",
 }
 SIZES = {"vocab_size": 10, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
 

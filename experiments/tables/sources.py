@@ -13,7 +13,7 @@ from benchmarks.reporting import markdown_table, read_lines
 
 from experiments.grid import Grid
 from experiments.grids import GRIDS
-from experiments.sources import complex_order, synconmt, thesis_equations, thesis_runs, thesis_speech
+from experiments.sources import complex_order, slides, synconmt, thesis_equations, thesis_runs, thesis_speech
 from experiments.sources.rows import NOT_RUN, Part, Row, table
 
 __all__ = ["SOURCES", "TABLES", "rows_of"]
@@ -21,7 +21,7 @@ __all__ = ["SOURCES", "TABLES", "rows_of"]
 # Page -> its parts, in the order of their headings.
 SOURCES: dict[str, tuple[Part, ...]] = {
     "complex-order": complex_order.PAPER,
-    "slides": complex_order.SLIDES,
+    "slides": slides.SLIDES,
     "thesis": (*thesis_equations.EQUATIONS, *thesis_runs.RUNS, thesis_speech.CHAPTER5, thesis_speech.DATA),
     "synconmt": synconmt.SYNCONMT,
 }

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from experiments.tables.runs import figures
 from experiments.tables.verdicts import verdict
 from experiments.thesis.printed import PRINTED
 from experiments.thesis.printed_semantics import PRINTED_PHRASES
+from prose_figures import lower, mean, runs, values
 from scipy.stats import t as student
 
 DEPTHS = (0, 2, 4, 8)
@@ -31,25 +31,6 @@ CLASSICAL = ("raw", "probability", "pmi_a", "pmi_b", "pmi_c", "topics,50", "topi
 BASELINES = {"probability amplitude": "probability"} | {
     f"npmi_{kind}{phases}": f"pmi_{kind}" for kind in "abc" for phases in ("", " phases")
 }
-
-
-@cache
-def runs(grid: str, row: str) -> tuple[dict[str, Any], ...]:
-    """Return the runs of a row."""
-    return tuple(run for run in read_lines(RESULTS / f"{grid}.jsonl") if run["row"] == row)
-
-
-def values(grid: str, row: str, place: str, scale: float = 1.0) -> list[float]:
-    return [scale * value for value in figures(list(runs(grid, row)), place)]
-
-
-def mean(grid: str, row: str, place: str, scale: float = 1.0) -> float:
-    return statistics.fmean(values(grid, row, place, scale))
-
-
-def lower(grid: str, place: str, one: str, other: str) -> float:
-    """Return by how many percent the mean of a row is below another."""
-    return 100 * (1 - mean(grid, one, place) / mean(grid, other, place))
 
 
 # --- the thesis -----------------------------------------------------------------------------------------------------

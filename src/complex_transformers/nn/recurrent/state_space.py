@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...kernels.dispatch import is_eager_gpu, run
+from ...kernels.dispatch import is_eager_gpu, is_plain_cpu, run
 from ...kernels.exporting import is_exporting, scan
 from ...kernels.native import state_space as native
 from ...kernels.state_space import ChunkedStateSpace
@@ -101,7 +101,7 @@ def grouped_state_space(
 ) -> tuple[Tensor, Tensor]:
     """Compute ``state_space`` of the ``sides`` and add values times ``skip [H]``; on the CPU in C++."""
     inputs = key, query, key_bias, query_bias, angles, value, log_decay, before, own, skip, first, sequence
-    if native.can_take(*inputs[:-1]):
+    if is_plain_cpu(value) and native.can_take(*inputs[:-1]):
         y, state, _ = run(ChunkedStateSpace, _by_formula, *inputs)
         return y, state
     return _by_formula(*inputs)
