@@ -261,7 +261,10 @@ def state_tracking() -> Iterator[str]:
         return f"{mean('state-tracking', row, f'test/{length}/accuracy', 100):.1f} %"
 
     yield f"{at(40, 'parity,complex LRU')} at 40 bits against {at(40, 'parity,real LRU')} of the real LRU"
-    assert at(256, "parity,real LSTM") == at(256, "parity,complex LSTM") == "100.0 %"
+    assert {at(256, f"parity,{field} {name}") for field in ("real", "complex") for name in ("LSTM", "GRU")} == {
+        "100.0 %"
+    }
+    yield "falls from {} at 40 bits to {} at 256".format(*(at(n, "parity,Transformer, rotary") for n in (40, 256)))
     sixty = [at(40, f"addition-60,{name}") for name in ("Mamba-3", "real LSTM", "complex GRU")]
     yield "({} at 40 symbols), while the real LSTM has {} and the complex GRU {}".format(*sixty)
     arithmetic = [run for run in read_lines(RESULTS / "state-tracking.jsonl") if run["row"].startswith("arithmetic,")]
