@@ -29,3 +29,7 @@ def mean(grid: str, row: str, place: str, scale: float = 1.0) -> float:
 def lower(grid: str, place: str, one: str, other: str) -> float:
     """Return by how many percent the mean of a row is below another."""
     return 100 * (1 - mean(grid, one, place) / mean(grid, other, place))
+
+
+def bleu(row: str, grid: str = "synconmt") -> float:
+    return mean(grid, row, "test/bleu")

@@ -18,7 +18,7 @@ from experiments.tables.runs import figures
 from experiments.tables.verdicts import verdict
 from experiments.thesis.printed import PRINTED
 from experiments.thesis.printed_semantics import PRINTED_PHRASES
-from prose_figures import lower, mean, runs, values
+from prose_figures import bleu, lower, mean, runs, values
 from scipy.stats import t as student
 
 DEPTHS = (0, 2, 4, 8)
@@ -241,10 +241,6 @@ def periods() -> Iterator[str]:
 
 
 # --- examples -------------------------------------------------------------------------------------------------------
-
-
-def bleu(row: str, grid: str = "synconmt") -> float:
-    return mean(grid, row, "test/bleu")
 
 
 def choose() -> Iterator[str]:
