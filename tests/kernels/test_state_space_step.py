@@ -26,13 +26,18 @@ VARIANTS = {
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 
-@pytest.fixture(autouse=True)
-def calls(monkeypatch):
-    """Numbers of sequences whose steps the kernel has computed; skip without a compiler."""
+def skip_without_compiler():
+    """Skip the test if the operators cannot be compiled."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if not state_space.load():
             pytest.skip("no C++ compiler that works: install g++")
+
+
+@pytest.fixture(autouse=True)
+def calls(monkeypatch):
+    """Numbers of sequences whose steps the kernel has computed; skip without a compiler."""
+    skip_without_compiler()
     counts = []
     step = state_space.step
 

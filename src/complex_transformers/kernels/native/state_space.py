@@ -1,6 +1,9 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of Mamba-3 on the CPU: those of one step, and when those of sequences run; see ``state_space.cpp``."""
+"""Load the C++ operators of Mamba-3, decide when they run, and call the operators of one step.
+
+``kernels.state_space`` calls the operators of whole sequences.
+"""
 
 from __future__ import annotations
 
