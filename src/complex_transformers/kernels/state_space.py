@@ -70,7 +70,7 @@ class ChunkedStateSpace(torch.autograd.Function):
     @staticmethod
     @without_autocast
     def backward(ctx: Any, grad: Tensor, grad_last: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-        """Compute the gradients of the arguments of ``forward``, from ``grad`` of y and ``grad_last`` of the last state."""
+        """Compute the gradients of all arguments, from ``grad`` of y and ``grad_last`` of the last state."""
         *tensors, entering = ctx.saved_tensors
         if by_formula(grad, grad_last):
             needed = ctx.needs_input_grad[1:]
