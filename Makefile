@@ -152,7 +152,7 @@ stability: .venv/.run
 	touch $@
 
 .venv/.bench: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable ".[train,bench]"
+	$(PIP) --editable ".[train,bench,llama-cpp]"
 	touch $@
 
 .venv/.bench-gpu: .venv/.python pyproject.toml constraints.txt

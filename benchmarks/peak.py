@@ -23,7 +23,7 @@ import torch
 from benchmarks.race import THREADS
 from benchmarks.reporting import ROOT
 
-__all__ = ["peak"]
+__all__ = ["peak", "resident"]
 
 _STATUS = Path("/proc/self/status")
 
@@ -37,7 +37,8 @@ def peak(module: str, name: str, length: int) -> float:
     return float(done.stdout.splitlines()[-1])
 
 
-def _kibibytes(field: str) -> int:
+def resident(field: str) -> int:
+    """Return the KiB of a field of this process's status: VmRSS now, VmHWM at its peak."""
     match = re.search(rf"{field}:\s+(\d+) kB", _STATUS.read_text(encoding="utf-8"))
     if match is None:
         raise OSError(f"{_STATUS} has no {field}")
@@ -61,10 +62,10 @@ def main() -> None:
     small, step = steps(min(64, int(length) // 8)), steps(int(length))
     small()
     model.zero_grad(set_to_none=True)  # gradients are part of the peak, so a step starts without them
-    before = _kibibytes("VmRSS")
+    before = resident("VmRSS")
     was_reset = _reset_peak()
     step()
-    after = _kibibytes("VmHWM") if was_reset else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    after = resident("VmHWM") if was_reset else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print((after - before) / 1024)
 
 

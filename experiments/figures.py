@@ -1,12 +1,13 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Draw figures of the sources into ``docs/images`` from ``experiments/results``.
+"""Draw figures of the sources and of quantization-aware training into ``docs/images`` from ``experiments/results``.
 
     python -m experiments.figures                    # all of them
     python -m experiments.figures weights            # weights during training: Thesis, Figures 3.3, 3.7 and 3.8
     python -m experiments.figures quadrants          # the synthetic task: Thesis, Figures 3.5 and 3.6
     python -m experiments.figures words              # words by frequency: ComplexOrder, Table 7
     python -m experiments.figures lengths            # BLEU by sentence length: SynCoNMT, Figure 4
+    python -m experiments.figures bits               # the loss of quantization-aware training
 
 ``quadrants`` trains two networks for some seconds; nothing else is trained.
 """
@@ -28,6 +29,7 @@ from complex_transformers.analysis.plotting import legend_beside, new_figure
 from complex_transformers.nn import sinusoidal_frequencies
 from experiments.grids import GRIDS
 from experiments.paper.protocol import NETWORKS
+from experiments.tables.bits import what
 from experiments.tables.runs import find_runs
 from experiments.thesis.data import Task
 from experiments.thesis.protocol import begin, train
@@ -141,6 +143,19 @@ def lengths(results: Path) -> Figure:
     return figure
 
 
+def bits(results: Path) -> Figure:
+    """Plot the training loss of quantized checkpoints over the steps, the mean of ten steps for each point."""
+    figure = new_figure(9.0, 3.2)
+    axis = figure.subplots()
+    for line in sorted(read_lines(results / "lift-training.jsonl"), key=lambda line: (line["bits"], line["row"])):
+        every = line["settings"]["steps"] // len(line["curve"])
+        steps = range(every, every * len(line["curve"]) + 1, every)
+        axis.plot(steps, line["curve"], label=f"{what(line['settings'])}: {line['bits']:.2f} bits")
+    axis.set(xlabel="step of 512 tokens", ylabel="loss", ylim=(3, 9))
+    legend_beside(axis)
+    return figure
+
+
 @dataclass(frozen=True)
 class Drawing:
     """A figure, the name of its file in ``docs/images``, and the page that shows it."""
@@ -155,6 +170,7 @@ FIGURES = {
     "quadrants": Drawing(quadrants, "thesis-quadrants.png", "docs/thesis.md"),
     "words": Drawing(words, "paper-table7.png", "docs/paper.md"),
     "lengths": Drawing(lengths, "synconmt-lengths.png", "examples/syntax-translation/README.md"),
+    "bits": Drawing(bits, "lift-training.png", "docs/quantization.md"),
 }
 
 

@@ -14,7 +14,7 @@ from benchmarks.reporting import machine_line, markdown_table, read_lines
 from experiments.lift.learned_scales import LEARNED
 from experiments.tables.runs import MISSING
 
-__all__ = ["TABLES", "bits_table", "training_table"]
+__all__ = ["TABLES", "bits_table", "training_table", "what"]
 
 
 GUIDE = (

@@ -53,6 +53,16 @@ def test_words_are_those_of_both_ends(tmp_path: Path) -> None:
     assert low.lines[0].get_xdata()[:2] == pytest.approx([0.01, 0.02])
 
 
+def test_losses_are_drawn_at_their_steps(tmp_path: Path) -> None:
+    settings = {"rule": "binary", "stages": None, "rates": [1e-4], "steps": 40}
+    for bits in (2.0, 1.0):
+        line = {"row": str(bits), "seed": 0, "settings": settings, "bits": bits, "curve": [8.0 - bits, 4.0]}
+        add_line(tmp_path / "lift-training.jsonl", line)
+    (axis,) = figures.bits(tmp_path).axes
+    assert [list(line.get_ydata()) for line in axis.lines] == [[7.0, 4.0], [6.0, 4.0]]
+    assert list(axis.lines[0].get_xdata()) == [20, 40]
+
+
 def test_errors_are_crossed_out() -> None:
     pixels = torch.tensor([[[1.0, 1.0], [0.5, 0.5]], [[-1.0, 0.0], [0.0, -3.0]]]).unsqueeze(2)
     part = Part({"pixel_values": pixels}, torch.tensor([0, 1]))
