@@ -125,6 +125,7 @@ def llama_step(llama: Any, ids: Tensor, count: int) -> Step:
     """Return a step that writes ``count`` tokens greedily with llama.cpp."""
 
     def step() -> None:
+        llama.reset()  # otherwise a second call would not read the prompt again
         written = llama.generate(ids[0].tolist(), temp=0.0, repeat_penalty=1.0)
         for _ in range(count):
             next(written)

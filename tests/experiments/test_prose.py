@@ -469,6 +469,8 @@ def quantization() -> Iterator[str]:
         trained, bits = (mean("lift-training", f"units-{stages}", place) for place in ("perplexity", "bits"))
         yield f"| {trained:.1f} at {bits:.2f} |"
     yield f"lowers the perplexity from 215 to {after('calibrated-row-2-down-3'):.0f}, at 2.35 bits"
+    times = [row["ratio"]["median"] for row in runs("bench", "llama_cpp")[0]["rows"] if "Q4" in row["reference"]]
+    yield f"decodes {min(times):.0f} to {max(times):.0f} times as many tokens per second"
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {

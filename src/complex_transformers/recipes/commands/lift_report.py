@@ -220,8 +220,7 @@ def main() -> dict[str, Any]:
     for name, config in roundings(args, calibrating).items():
         save_packed(folder, config, output / name)
         tokenizer.save_pretrained(output / name)
-        packed = load(output / name).dequantize()  # faster: packed weights are unpacked in every forward pass
-        comparison.add(name, packed, output / name)
+        comparison.add(name, load(output / name), output / name)
     generated = [comparison.networks[name].get("text") for name in ("original", "lifted")]
     results = {
         "parameters": lifted.num_parameters(),
