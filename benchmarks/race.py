@@ -38,6 +38,8 @@ WORDING = {
     r"(\d+) stored numbers": r"stored width \1",
     r"(\d+) texts\b": r"\1 sequences",
     r"\btexts of\b": "sequences of",
+    r"of 3 billion weights": "of 3 billion parameters",
+    r"write 32 tokens": "generate 32 tokens",
     r"a token behind 2,000 and behind 20": "a token after 2,000 and after 20",
     r"3 of keys": "3 key/value heads",
     r"4 of keys": "4 key/value heads",

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Memory and speed of a packed decoder of 3 billion weights, loaded and run in a process of its own."""
+"""Memory and speed of a packed decoder of 3 billion parameters, loaded and run in a process of its own."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from benchmarks.peak import resident
 from benchmarks.race import Comparison, Outcome, row
 from benchmarks.reporting import ROOT
 from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM, ComplexQuantizationConfig, quantize
+from complex_transformers.kernels.native import low_bit
 
 __all__ = ["case", "main", "write_checkpoint"]
 
@@ -32,7 +33,7 @@ FIRST = "model.layers.0."
 
 
 def write_checkpoint(folder: Path, sizes: dict[str, Any]) -> int:
-    """Save a packed decoder whose layers have the same random weights; return the bytes of the weights."""
+    """Save a packed decoder whose layers have the same random weights; return the bytes of the file."""
     options: dict[str, Any] = {**LIFTED, "architectures": ["ComplexLlamaForCausalLM"], "eos_token_id": None}
     config = ComplexLlamaConfig(**{**sizes, "num_hidden_layers": 1}, **options)
     torch.manual_seed(0)
@@ -51,7 +52,9 @@ def write_checkpoint(folder: Path, sizes: dict[str, Any]) -> int:
 
 
 def case(rounds: int) -> Outcome:
-    """Load a packed decoder of 3 billion weights (2 stages, 26 layers, vocabulary of 32,000) and write 32 tokens."""
+    """Load a packed decoder of 3 billion parameters (2 stages, 26 layers, 32,000 tokens) and generate 32 tokens."""
+    if not low_bit.load():
+        raise RuntimeError("the kernels must be compiled for this case. Install g++.")
     with tempfile.TemporaryDirectory() as folder:
         size = write_checkpoint(Path(folder), SIZES) / 1e9
         command = [sys.executable, "-m", "benchmarks.cases.packed_memory", folder]
