@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -65,7 +66,7 @@ def case(rounds: int) -> Outcome:
             found.append(json.loads(done.stdout.splitlines()[-1]))
     peaks = [run["gigabytes"] for run in found]
     memory = row("3B Llama, loading and generation", Comparison("peak", "allowed", 1.0), peaks, [LIMIT] * rounds, "GB")
-    speed = sorted(WRITTEN / run["seconds"] for run in found)[rounds // 2]
+    speed = WRITTEN / statistics.median(run["seconds"] for run in found)
     return Outcome([memory], [f"file {size:.2f} GB; {speed:.1f} tokens per second, prompt of {READ} tokens included"])
 
 

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import torch
+from benchmarks.gguf_file import gguf_writer, save_gguf
 from lifted_models import WORDS, real_encoder, real_model
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -195,22 +196,11 @@ def test_weights_of_another_kind_and_other_arguments(tmp_path):
 
 
 def write_gguf(path, model, changes=(), tensors=()):
-    """Write a Llama as llama.cpp does: rows of q and k in pairs, a byte-level tokenizer."""
-    gguf = pytest.importorskip("gguf", reason='needs the extra gguf: pip install -e ".[gguf]"')
-    config = model.config
-    writer = gguf.GGUFWriter(path, "llama")
+    """Write a Llama as llama.cpp does, with a byte-level tokenizer."""
+    pytest.importorskip("gguf", reason='needs the extra gguf: pip install -e ".[gguf]"')
+    writer = gguf_writer(model, path)
     writer.add_name("tiny")
     writer.add_license("mit")
-    writer.add_context_length(64)
-    writer.add_embedding_length(config.hidden_size)
-    writer.add_block_count(config.num_hidden_layers)
-    writer.add_feed_forward_length(config.intermediate_size)
-    writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
-    writer.add_rope_dimension_count(config.head_dim)
-    writer.add_vocab_size(WORDS)
     writer.add_tokenizer_model("gpt2")
     writer.add_token_list([*(chr(ord("A") + i) for i in range(WORDS - 1)), "AB"])
     writer.add_token_merges(["A B"])
@@ -218,29 +208,9 @@ def write_gguf(path, model, changes=(), tensors=()):
     writer.add_eos_token_id(2)
     for method, value in changes:
         getattr(writer, method)(value)
-    layer = {
-        "input_layernorm": "attn_norm",
-        "self_attn.q_proj": "attn_q",
-        "self_attn.k_proj": "attn_k",
-        "self_attn.v_proj": "attn_v",
-        "self_attn.o_proj": "attn_output",
-        "post_attention_layernorm": "ffn_norm",
-        "mlp.gate_proj": "ffn_gate",
-        "mlp.up_proj": "ffn_up",
-        "mlp.down_proj": "ffn_down",
-    }
-    names = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
-    names |= {f"model.layers.{i}.{ours}": f"blk.{i}.{theirs}" for i in range(2) for ours, theirs in layer.items()}
-    for name, value in model.state_dict().items():
-        if name.endswith(("q_proj.weight", "k_proj.weight")):
-            value = value.view(-1, 2, config.head_dim // 2, value.shape[1]).transpose(1, 2).reshape(value.shape)
-        writer.add_tensor(names[name.removesuffix(".weight")] + ".weight", value.contiguous().numpy())
     for name, value in tensors:
         writer.add_tensor(name, value.numpy())
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    save_gguf(writer, model)
     return path
 
 
