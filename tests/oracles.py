@@ -118,3 +118,15 @@ def assert_slopes(layer: torch.nn.Module, *inputs: Tensor, twice: bool = False) 
     values = [*inputs, *(p.detach().clone().requires_grad_() for p in layer.parameters())]
     assert gradcheck(function, values, fast_mode=True)
     assert not twice or gradgradcheck(function, values, fast_mode=True)
+
+
+def joint_scales(
+    units: np.ndarray, wanted: np.ndarray, otherwise: np.ndarray, importance: np.ndarray | None = None
+) -> np.ndarray:
+    """The scales ``[stages]`` of the least weighted error of sums of units ``[stages, n]``.
+
+    ``otherwise`` where they are not unique or one is negative.
+    """
+    root = np.sqrt(np.ones(len(wanted)) if importance is None else importance)
+    found, _, rank, _ = np.linalg.lstsq((units * root).T, wanted * root)
+    return found if rank == len(units) and found.min() >= 0 else np.asarray(otherwise)

@@ -10,7 +10,7 @@ import torch
 
 from complex_transformers import nn as cnn
 from complex_transformers.nn.low_bit.rounding import rounded_values
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, randn, z
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, joint_scales, randn, z
 from refusals import refused
 
 LAYERS = {"complex": cnn.ComplexLinear, "conjugate": cnn.ConjugateLinear, "widely_linear": cnn.WidelyLinear}
@@ -18,7 +18,7 @@ UNITS = (1, 1j, -1, -1j)
 every_type = pytest.mark.parametrize("linear_type", LAYERS)
 
 
-def loop(weight, stages, granularity):
+def loop(weight, stages, granularity, joint=False):
     """Codes, scales rounded to 16 bits and values of a complex128 matrix, number by number."""
     left, codes, scales, total = weight.copy(), [], [], np.zeros_like(weight)
     groups = [[row] for row in range(len(weight))] if granularity == "row" else [list(range(len(weight)))]
@@ -35,15 +35,26 @@ def loop(weight, stages, granularity):
         codes.append(code)
         scales.append(scale)
         total, left = total + value, left - value
-    return np.stack(codes), np.stack(scales), total
+    codes, scales = np.stack(codes), np.stack(scales)
+    if joint:
+        units = np.array(UNITS)[codes]
+        for index, rows in enumerate(groups):
+            for axis, part in enumerate((np.real, np.imag)):
+                columns = part(units[:, rows]).reshape(stages, -1)
+                fitted = joint_scales(columns, part(weight[rows]).ravel(), scales[:, axis, index])
+                scales[:, axis, index] = np.float16(fitted)
+        on_axis = np.where(codes % 2, scales[:, 1, :, None], scales[:, 0, :, None])
+        total = (units * on_axis).sum(0)
+    return codes, scales, total
 
 
+@pytest.mark.parametrize("joint", [False, True])
 @pytest.mark.parametrize("granularity", ["row", "tensor"])
 @pytest.mark.parametrize("stages", [1, 2, 3])
-def test_stages_are_those_of_the_loop(stages, granularity):
-    real, imag = 3.0 * torch.randn(2, 5, 7, dtype=torch.float64)
-    expected_codes, expected_scales, expected = loop(real.numpy() + 1j * imag.numpy(), stages, granularity)
-    codes, scales = cnn.unit_stages(real, imag, stages, granularity, scale_dtype=torch.float16)
+def test_stages_are_those_of_the_loop(stages, granularity, joint):
+    real, imag = 3.0 * torch.randn(2, 5, 27, dtype=torch.float64)
+    expected_codes, expected_scales, expected = loop(real.numpy() + 1j * imag.numpy(), stages, granularity, joint)
+    codes, scales = cnn.unit_stages(real, imag, stages, granularity, scale_dtype=torch.float16, joint=joint)
     assert codes.tolist() == expected_codes.tolist()
     assert (codes.dtype, scales.dtype) == (torch.int8, torch.float16)
     assert scales.tolist() == expected_scales.tolist()
@@ -58,9 +69,23 @@ def test_training_rounds_as_packing_does(granularity, dtype):
     edges = torch.tensor([0.0, -0.0, 1.0, -1.0, 1e-42, -1e-42, 1e20, -2.5], dtype=dtype)
     for pair in (torch.cartesian_prod(edges, edges).T.view(2, 8, 8), torch.randn(2, 6, 9, dtype=dtype)):
         for stages in (1, 2, 3):
-            expected = cnn.unit_values(*cnn.unit_stages(*pair, stages, granularity))
-            for found, each in zip(rounded_values(*pair, stages, granularity), expected, strict=True):
-                assert torch.equal(found, each)
+            for joint in (False, True):
+                expected = cnn.unit_values(*cnn.unit_stages(*pair, stages, granularity, joint=joint))
+                for found, each in zip(rounded_values(*pair, stages, granularity, joint=joint), expected, strict=True):
+                    assert torch.equal(found, each)
+
+
+def test_joint_scales_err_less_and_find_sums_of_units_again():
+    scales = torch.tensor([0.9, 0.4]).view(2, 1, 1).expand(2, 2, 8)
+    pair = cnn.unit_values(torch.randint(4, (2, 8, 200), dtype=torch.int8), scales)
+    for found, part in zip(rounded_values(*pair, 2, "row", joint=True), pair, strict=True):
+        torch.testing.assert_close(found, part)
+    pair = torch.randn(2, 8, 200)
+    errors = [
+        sum((found - part).square().sum(-1) for found, part in zip(rounded_values(*pair, 2, "row", joint=joint), pair))
+        for joint in (False, True)
+    ]
+    assert (errors[1] < errors[0]).all()
 
 
 def test_gradients_pass_through_the_scales():
@@ -134,7 +159,7 @@ def test_a_packed_layer_computes_with_the_rounded_weights(linear_type, granulari
     packed = cnn.PackedLinear.from_float(layer, 2, granularity)
     assert {buffer.dtype for buffer in packed.buffers()} == {torch.uint8, torch.float16}
     x = randn(3, 4, 14, dtype=dtype)
-    rounded = [loop(matrix, 2, granularity)[2] for matrix in weights(layer)]
+    rounded = [loop(matrix, 2, granularity, joint=True)[2] for matrix in weights(layer)]
     expected = output(linear_type, rounded, z(x), z(layer.bias))
     found = packed(x)
     assert found.dtype == dtype

@@ -14,7 +14,7 @@ from .. import (
 )
 from ..checks import check_shape
 from .quantized_linear import SCALE_DTYPE, packable_weights
-from .rounding import unit_codes, unit_values
+from .rounding import joint_scales, unit_codes, unit_values
 
 __all__ = ["calibrated_weights", "gram_matrix", "squared_errors", "stored_gram"]
 
@@ -76,7 +76,7 @@ def calibrated_weights(
     d = w - q, and q_j is the value nearest to v_j = w_j + sum_{k < j} T_jk d_k / T_jj. The first scales come from
     ``rounded_weights``; they are then refitted to v twice by least squares with weights |T_jj|^2. The best candidate,
     including ``rounded_weights`` itself, is kept per row, or for all rows with per-tensor scales. The result is
-    therefore never worse than ``rounded_weights``, and equal to it for white features, H = c I.
+    therefore never worse than ``rounded_weights``.
 
     Args:
         parts: A, B (and C, D) of the weight, ``[out, in]`` each.
@@ -161,18 +161,26 @@ def _column_scales(scales: Sequence[Tensor], width: int) -> Tensor:
 
 
 def _fitted_scales(targets: Tensor, codes: Tensor, weights: Tensor, granularity: str) -> Tensor:
-    """Fit scales ``[stages, 2, out or 1]`` to given codes, stage by stage, by column-weighted least squares."""
+    """Fit scales ``[stages, 2, out or 1]`` to given codes by column-weighted least squares, see ``joint_scales``."""
     rows = len(targets) if granularity == "row" else 1
-    left, fitted = targets, []
-    for code in codes:
-        odd = code & 1
-        along = torch.where(odd == 1, left.imag, left.real) * (1 - (code & 2))
-        counted = torch.stack([(odd == axis) * weights for axis in (0, 1)])
-        total = [(counted * values).reshape(2, rows, -1).sum(-1) for values in (along, torch.ones_like(along))]
-        scale = CF.narrow((total[0] / total[1].clamp(min=torch.finfo(along.dtype).tiny)).clamp(min=0), SCALE_DTYPE)
-        left = left - torch.complex(*unit_values(code[None], scale[None]))
-        fitted.append(scale)
-    return torch.stack(fitted)
+    ones = torch.ones(2, 1, device=targets.device)
+    units = [[part.reshape(rows, -1) for part in unit_values(code[None], ones[None])] for code in codes]
+    parts = [part.reshape(rows, -1) for part in (targets.real, targets.imag)]
+    importance = weights if granularity == "row" else weights.repeat(len(targets))
+    by_stages = _scales_by_stages(units, parts, importance)
+    return CF.narrow(joint_scales(units, parts, by_stages, importance), SCALE_DTYPE)
+
+
+def _scales_by_stages(units: Sequence[Sequence[Tensor]], parts: Sequence[Tensor], importance: Tensor) -> Tensor:
+    """Fit each stage to what the stages before it leave, ``[stages, 2, rows]``."""
+    left, scales = list(parts), []
+    for stage in units:
+        for axis, unit in enumerate(stage):
+            counted = (unit.abs() * importance).sum(-1).clamp(min=torch.finfo(importance.dtype).tiny)
+            scale = ((unit * left[axis] * importance).sum(-1) / counted).clamp(min=0)
+            left[axis] = left[axis] - scale.unsqueeze(-1) * unit
+            scales.append(scale)
+    return torch.stack(scales).unflatten(0, (-1, 2))
 
 
 def round_columns(columns: Tensor, factor: Tensor, rule: RoundColumn) -> tuple[Tensor, Tensor, Tensor]:

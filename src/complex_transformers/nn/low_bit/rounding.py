@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -43,13 +44,14 @@ def unit_stages(
     granularity: str = "row",
     least_scale: float = 0.0,
     scale_dtype: torch.dtype | None = None,
+    joint: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Compute codes and scales of w ~ sum_t s_t i^c_t (iFairy and Fairy2i, Wang et al. 2025).
 
     Stage t rounds the residual of the stages before it to the nearest of i^c = 1, i, -1, -i by phase, see
     ``unit_codes``. Elements on the real axis (c = 0, 2) share a scale, the mean of their |Re w|, and elements on the
-    imaginary axis (c = 1, 3) share the mean of their |Im w|: the least-squares scales. An axis without elements has
-    the least scale.
+    imaginary axis (c = 1, 3) share the mean of their |Im w|: the least-squares scales of one stage. An axis without
+    elements has the least scale.
 
     Args:
         real, imag: parts of a weight ``[out, ...]``.
@@ -57,6 +59,7 @@ def unit_stages(
         granularity: scales per row (``row``) or per tensor (``tensor``, as in the papers).
         least_scale: lower bound of the scales.
         scale_dtype: dtype that scales are rounded to before the next stage, saturating; default float32 or better.
+        joint: replace the scales of all stages by ``joint_scales``, which the papers do not do.
 
     Returns:
         Codes ``[stages, out, ...]`` of int8 and scales ``[stages, 2, out or 1]``, the real axis first.
@@ -64,12 +67,10 @@ def unit_stages(
     Raises:
         ValueError: an unknown ``granularity``.
     """
-    codes, scales = [], []
-    for vertical, sign, scale, _ in _stages(real, imag, stages, granularity, least_scale, scale_dtype):
-        codes.append(_codes(vertical, sign))
-        scales.append(scale)
+    rounded = _rounded(real, imag, stages, granularity, least_scale, scale_dtype, joint)
     with torch.autocast(real.device.type, enabled=False):  # CPU autocast cannot stack integers
-        return torch.stack(codes).view(stages, *real.shape), torch.stack(scales)
+        codes = torch.stack([_codes(*units) for units in rounded.units])
+        return codes.view(stages, *real.shape), torch.stack(rounded.scales)
 
 
 def rounded_values(
@@ -79,32 +80,89 @@ def rounded_values(
     granularity: str,
     least_scale: float = 0.0,
     scale_dtype: torch.dtype | None = None,
+    joint: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Compute ``unit_values`` of ``unit_stages`` without the codes, faster."""
-    total: list[Tensor] = []
-    for *_, values in _stages(real, imag, stages, granularity, least_scale, scale_dtype):
-        total = [sum_.add_(value) for sum_, value in zip(total, values, strict=True)] if total else values
-    return total[0].view_as(real), total[1].view_as(imag)
+    rounded = _rounded(real, imag, stages, granularity, least_scale, scale_dtype, joint)
+    values: list[Tensor] = []
+    for axis in (0, 1):
+        first, *others = [
+            part[axis] * CF.wide(scale[axis]).unsqueeze(-1)
+            for part, scale in zip(rounded.parts, rounded.scales, strict=True)
+        ]
+        values.append(sum(others, start=first))
+    return values[0].view_as(real), values[1].view_as(imag)
 
 
-def _stages(
-    real: Tensor, imag: Tensor, stages: int, granularity: str, least_scale: float, scale_dtype: torch.dtype | None
-) -> Iterator[tuple[Tensor, Tensor, Tensor, list[Tensor]]]:
-    """Yield axis and sign of the units (see ``_nearest_units``), scales and both parts of the values of each stage."""
+class _Rounded(NamedTuple):
+    """Stages of a rounded weight.
+
+    Attributes:
+        units: axis and sign of the units of each stage, see ``_nearest_units``.
+        parts: their real and imaginary parts, 1, 0 or -1, ``[rows, n]`` each.
+        scales: ``[2, rows]`` per stage.
+    """
+
+    units: list[tuple[Tensor, Tensor]]
+    parts: list[tuple[Tensor, Tensor]]
+    scales: list[Tensor]
+
+
+def _rounded(
+    real: Tensor,
+    imag: Tensor,
+    stages: int,
+    granularity: str,
+    least_scale: float,
+    scale_dtype: torch.dtype | None,
+    joint: bool,
+) -> _Rounded:
     check_choice("granularity", granularity, GRANULARITIES)
     check_positive(stages=stages)
     rows = real.shape[0] if granularity == "row" else 1
-    left = [CF.wide(part).reshape(rows, -1) for part in (real, imag)]
+    weight = [CF.wide(part).reshape(rows, -1) for part in (real, imag)]
+    found, left = _Rounded([], [], []), weight
     for stage in range(stages):
         vertical, sign = _nearest_units(*left)
         axes = 1 - vertical, vertical
         scale = torch.stack([_mean_modulus(part, axis) for part, axis in zip(left, axes, strict=True)])
         scale = scale.clamp(min=least_scale)
-        scale = scale if scale_dtype is None else CF.narrow(scale, scale_dtype)
-        values = [(sign * axis).mul_(each.unsqueeze(-1)) for axis, each in zip(axes, CF.wide(scale), strict=True)]
-        yield vertical, sign, scale, values
+        found.units.append((vertical, sign))
+        found.parts.append((sign * axes[0], sign * axes[1]))
+        found.scales.append(scale if scale_dtype is None else CF.narrow(scale, scale_dtype))
         if stage + 1 < stages:
-            left = [part - value for part, value in zip(left, values, strict=True)]
+            scale = CF.wide(found.scales[-1]).unsqueeze(-1)
+            left = [part - unit * s for part, unit, s in zip(left, found.parts[-1], scale, strict=True)]
+    if not joint or stages == 1:
+        return found
+    with torch.autocast(real.device.type, enabled=False):
+        scales = joint_scales(found.parts, weight, torch.stack(found.scales)).clamp(min=least_scale)
+    return found._replace(scales=list(scales if scale_dtype is None else CF.narrow(scales, scale_dtype)))
+
+
+def joint_scales(
+    units: Sequence[Sequence[Tensor]], weight: Sequence[Tensor], otherwise: Tensor, importance: Tensor | None = None
+) -> Tensor:
+    """Fit the scales of all stages at once: argmin_s sum_j h_j |w_j - sum_t s_t u_tj|^2 per row and axis.
+
+    They err less than scales that are fitted stage by stage, and a sum of scaled units that keeps its codes keeps its
+    scales. Rows where a stage lacks an axis, the system is singular or a scale would be negative keep ``otherwise``.
+
+    Args:
+        units: real and imaginary parts of the units of each stage, ``[rows, n]``.
+        weight: both parts of w, ``[rows, n]``.
+        otherwise: scales ``[stages, 2, rows]``.
+        importance: h ``[n]``, default 1.
+    """
+    fitted = []
+    for axis in (0, 1):
+        columns = torch.stack([parts[axis] for parts in units], dim=1).to(weight[axis].dtype)
+        weighted = columns if importance is None else columns * importance
+        gram, wanted = weighted @ columns.mT, weighted @ weight[axis].unsqueeze(-1)
+        found, singular = torch.linalg.solve_ex(gram, wanted.squeeze(-1))
+        usable = (singular == 0) & (found.isfinite() & (found >= 0)).all(-1)
+        fitted.append(torch.where(usable, found.t(), CF.wide(otherwise[:, axis]).to(found.dtype)))
+    return torch.stack(fitted, dim=1)
 
 
 @torch.no_grad()  # both are constant around almost every weight
