@@ -68,6 +68,39 @@ def test_every_instruction_set(linear_type, stages, path, monkeypatch, calls):
     assert calls == 4 * [1, 1, 4, 30]
 
 
+def rounded(x):
+    """Multiples of the largest number of 64 columns over 1023, of each part."""
+    spans = [span for part in x.chunk(2, -1) for span in part.split(64, -1)]
+    scales = [span.abs().amax(-1, keepdim=True) / 1023 for span in spans]
+    return torch.cat([(span / s.clamp(min=1e-30)).round() * s for span, s in zip(spans, scales, strict=True)], -1)
+
+
+@pytest.fixture
+def high_precision():
+    torch.set_float32_matmul_precision("high")
+    yield
+    torch.set_float32_matmul_precision("highest")
+
+
+@every_type
+@pytest.mark.parametrize("stages", [1, 2, 3])
+@pytest.mark.parametrize("path", range(3))
+def test_inputs_are_rounded_where_float32_may_be_less_precise(linear_type, stages, path, monkeypatch, high_precision):
+    if path >= len(low_bit.paths()):
+        pytest.skip(f"this processor has only the instruction sets {low_bit.paths()}")
+    monkeypatch.setattr(low_bit, "path", path)
+    rounds = low_bit.paths()[path] in ("avx2", "neon")
+    for columns, rows in (*WIDTHS, (130, 40), (200, 20)):  # spans of 64 columns, the last one shorter
+        layer = packed_layer(linear_type, columns, rows, stages)
+        x = torch.randn(3, 2 * columns) * torch.logspace(-3, 3, 2 * columns)
+        x[0, : columns // 2] = 0.0
+        found = layer(x)
+        assert error(found, expected_output(layer, rounded(x) if rounds else x)) < 2e-6
+        assert (error(found, expected_output(layer, x)) > 2e-6) == (rounds and columns > 1)
+        assert error(found, expected_output(layer, x)) < 2e-3
+        assert layer(x.where(x != x[0, -1], torch.inf)).isfinite().all(-1).tolist() == [False, True, True]
+
+
 @every_type
 def test_the_unpacked_layer_computes_the_same(linear_type):
     layer = packed_layer(linear_type, columns=21)

@@ -2,14 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The operators complex_transformers::low_bit_signs and low_bit_linear; see low_bit.h for the method.
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include <algorithm>
 #include <array>
+#include <cfloat>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -25,14 +29,14 @@ struct Scalar {
   static float add(float x, float y) { return x + y; }
   static void store(float* to, float x) { *to = x; }
   static const float* table(const float* from) { return from; }
-  static uint32_t words(const uint32_t* from) { return *from; }
-  static uint32_t index(uint32_t words, int shift) { return (words >> shift) & 15; }
+  static uint32_t bytes(const uint8_t* from) { return *from; }
+  static uint32_t index(uint32_t bytes, int shift) { return (bytes >> shift) & 15; }
   static float lookup(const float* table, uint32_t index) { return table[index]; }
 };
 
 }  // namespace
 
-void low_bit::sums_portable(const uint32_t* signs, const float* tables, int64_t blocks, int sets, float* sums) {
+void low_bit::sums_portable(const uint8_t* signs, const float* tables, int64_t blocks, int sets, float* sums) {
   tile_sums<Scalar>(signs, tables, blocks, sets, sums);
 }
 
@@ -47,7 +51,9 @@ constexpr int64_t TILE_ROWS = 128;            // at least: matrix products with 
 struct Path {
   std::string name;
   TileSums sums;
-  int64_t few;  // inputs up to which lookups are faster than unpacking (NEON: estimated)
+  int64_t few;                       // inputs up to which lookups are faster than unpacking (NEON: estimated)
+  RoundedSums rounded = nullptr;     // null where sums are fast enough
+  int64_t few_rounded = 0;           // as few
 };
 
 // Return the paths that this processor runs, the fastest first.
@@ -56,9 +62,9 @@ const std::vector<Path>& paths() {
     std::vector<Path> list;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f")) list.push_back({"avx512", sums_avx512, 24});
-    if (__builtin_cpu_supports("avx2")) list.push_back({"avx2", sums_avx2, 16});
+    if (__builtin_cpu_supports("avx2")) list.push_back({"avx2", sums_avx2, 16, rounded_sums_avx2, 32});
 #elif defined(__aarch64__)
-    list.push_back({"neon", sums_neon, 8});
+    list.push_back({"neon", sums_neon, 8, rounded_sums_neon, 16});
 #endif
     list.push_back({"portable", sums_portable, 2});
     return list;
@@ -73,13 +79,13 @@ std::vector<std::string> path_names() {
 }
 
 struct Layer {
-  const uint32_t* signs;  // [tiles][blocks][sets][ROWS]
+  const uint8_t* signs;   // [tiles][blocks][sets][GROUPS][ROWS]
   const float* scales;    // [tiles][sets][real, imaginary axis][ROWS]
   int64_t rows, columns, tiles, blocks;
   int sets, first_conjugate;  // sets from this one on are multiplied with conj(z)
 
   Layer(const at::Tensor& x, const at::Tensor& signs, const at::Tensor& scales, int64_t rows, int64_t first_conjugate)
-      : signs(static_cast<const uint32_t*>(signs.const_data_ptr())),
+      : signs(signs.const_data_ptr<uint8_t>()),
         scales(scales.const_data_ptr<float>()),
         rows(rows),
         columns(x.size(-1) / 2),
@@ -92,7 +98,7 @@ struct Layer {
     TORCH_CHECK(signs.is_contiguous() && scales.is_contiguous() && scales.numel() == tiles * sets * 2 * ROWS,
                 "signs and scales must be contiguous and of one layer");
   }
-  const uint32_t* tile_signs(int64_t tile) const { return signs + tile * blocks * sets * ROWS; }
+  const uint8_t* tile_signs(int64_t tile) const { return signs + tile * blocks * sets * GROUPS * ROWS; }
   const float* tile_scales(int64_t tile, int set) const { return scales + (tile * sets + set) * 2 * ROWS; }
 };
 
@@ -114,37 +120,120 @@ constexpr std::array<uint8_t, 256> byte_indices() {
   return found;
 }
 
-// Reorder packed codes uint8 [sets, rows, bytes] to signs int32 [tiles, blocks, sets, ROWS].
+// Reorder packed codes uint8 [sets, rows, bytes] to signs uint8 [tiles, blocks, sets, GROUPS, ROWS].
 at::Tensor order(const at::Tensor& codes) {
   static constexpr std::array<uint8_t, 256> INDICES = byte_indices();
   const int64_t sets = codes.size(0), rows = codes.size(1), bytes = codes.size(2);
-  const int64_t tiles = (rows + ROWS - 1) / ROWS, blocks = (bytes + 3) / 4;
+  const int64_t tiles = (rows + ROWS - 1) / ROWS, blocks = (bytes + GROUPS - 1) / GROUPS;
   const at::Tensor packed = codes.contiguous();
-  at::Tensor out = at::empty({tiles, blocks, sets, ROWS}, codes.options().dtype(at::kInt));
+  at::Tensor out = at::zeros({tiles, blocks, sets, GROUPS, ROWS}, codes.options());
   const uint8_t* from = packed.const_data_ptr<uint8_t>();
-  uint32_t* to = static_cast<uint32_t*>(out.mutable_data_ptr());
-  std::fill(to, to + out.numel(), 0);
+  uint8_t* to = out.mutable_data_ptr<uint8_t>();
   for (int64_t set = 0; set < sets; ++set)
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t byte = 0; byte < bytes; ++byte)
-        to[((row / ROWS * blocks + byte / 4) * sets + set) * ROWS + row % ROWS] |=
-            uint32_t(INDICES[*from++]) << 8 * (byte % 4);
+        to[(((row / ROWS * blocks + byte / GROUPS) * sets + set) * GROUPS + byte % GROUPS) * ROWS + row % ROWS] =
+            INDICES[*from++];
   return out;
 }
 
-// Fill the tables of one part (a or b) of z; tables of a and b lie side by side.
-void fill_tables(const float* part, int64_t columns, float* tables) {
-  for (int64_t column = 0; column < columns; column += GROUP, tables += 2 * ENTRIES) {
-    float x[GROUP] = {0.0f, 0.0f, 0.0f, 0.0f};
-    std::copy(part + column, part + std::min(column + GROUP, columns), x);
-    for (int entry = 0; entry < ENTRIES / 2; ++entry) {
-      float sum = x[3];
-      for (int k = 0; k < GROUP - 1; ++k) sum += entry >> k & 1 ? -x[k] : x[k];
-      tables[entry] = sum;
-      tables[entry + ENTRIES / 2] = -sum;
-    }
+// Call ``store(entry, sum)`` for the first half of the sums of four values.
+template <class Number, class Store>
+inline void half_table(const Number* x, const Store& store) {
+  for (int entry = 0; entry < ENTRIES / 2; ++entry) {
+    Number sum = x[3];
+    for (int k = 0; k < GROUP - 1; ++k) sum += entry >> k & 1 ? -x[k] : x[k];
+    store(entry, sum);
   }
 }
+
+// Tables of float32 for some inputs.
+class ExactTables {
+ public:
+  ExactTables(const Layer& layer, int64_t inputs, TileSums sums)
+      : sums_(sums), size_(layer.blocks * GROUPS * 2 * ENTRIES), tables_(inputs * size_, 0.0f) {}
+
+  // Fill the tables of both parts of z = a + i b.
+  void fill(int64_t input, const float* z, int64_t columns) {
+    for (int part = 0; part < 2; ++part, z += columns) {
+      float* table = tables_.data() + input * size_ + part * ENTRIES;
+      for (int64_t column = 0; column < columns; column += GROUP, table += 2 * ENTRIES) {
+        float x[GROUP] = {};
+        std::copy(z + column, z + std::min(column + GROUP, columns), x);
+        half_table(x, [&](int entry, float sum) {
+          table[entry] = sum;
+          table[entry + ENTRIES / 2] = -sum;
+        });
+      }
+    }
+  }
+  void sums(int64_t input, const Layer& layer, int64_t tile, float* sums) const {
+    sums_(layer.tile_signs(tile), tables_.data() + input * size_, layer.blocks, layer.sets, sums);
+  }
+
+ private:
+  TileSums sums_;
+  int64_t size_;
+  std::vector<float> tables_;
+};
+
+// Tables of 16-bit integers for some inputs.
+class RoundedTables {
+ public:
+  RoundedTables(const Layer& layer, int64_t inputs, RoundedSums sums)
+      : sums_(sums),
+        size_(layer.blocks * GROUPS * 4 * ENTRIES),
+        spans_((layer.blocks + SPAN - 1) / SPAN),
+        tables_(inputs * size_, 0),
+        scales_(inputs * spans_ * 2, 0.0f) {}
+
+  // Round both parts of z = a + i b and fill their tables.
+  void fill(int64_t input, const float* z, int64_t columns) {
+    for (int part = 0; part < 2; ++part, z += columns) {
+      uint8_t* table = tables_.data() + input * size_ + part * 2 * PAIR;
+      float* scale = scales_.data() + input * spans_ * 2 + part;
+      for (int64_t first = 0; first < columns; first += SPAN * COLUMNS, scale += 2) {
+        const int64_t count = std::min<int64_t>(SPAN * COLUMNS, columns - first);
+        int16_t x[SPAN * COLUMNS] = {};
+        *scale = round(z + first, count, x);
+        for (int64_t group = 0; group * GROUP < count; ++group) fill_group(x + group * GROUP, group, table);
+        table += SPAN * GROUPS / 2 * 4 * PAIR;
+      }
+    }
+  }
+  void sums(int64_t input, const Layer& layer, int64_t tile, float* sums) const {
+    sums_(layer.tile_signs(tile), tables_.data() + input * size_, scales_.data() + input * spans_ * 2, layer.blocks,
+          layer.sets, sums);
+  }
+
+ private:
+  // Return the scale s of integers x = z / s; values that are not finite make it NaN.
+  static float round(const float* z, int64_t count, int16_t* x) {
+    float largest = 0.0f;
+    for (int64_t n = 0; n < count; ++n) {
+      if (!std::isfinite(z[n])) return NAN;
+      largest = std::max(largest, std::abs(z[n]));
+    }
+    if (largest < LARGEST * FLT_MIN) return 0.0f;
+    const float inverse = LARGEST / largest;
+    for (int64_t n = 0; n < count; ++n) x[n] = std::lrint(z[n] * inverse);
+    return largest / LARGEST;
+  }
+  static void fill_group(const int16_t* x, int64_t group, uint8_t* table) {
+    uint8_t* lower = table + group / 2 * 4 * PAIR + group % 2 * ENTRIES;
+    half_table(x, [&](int entry, int16_t sum) {
+      for (const auto& [place, value] : {std::pair{entry, sum}, std::pair{entry + ENTRIES / 2, int16_t(-sum)}}) {
+        lower[place] = value & 255;
+        lower[place + PAIR] = value >> 8;
+      }
+    });
+  }
+
+  RoundedSums sums_;
+  int64_t size_, spans_;
+  std::vector<uint8_t> tables_;
+  std::vector<float> scales_;
+};
 
 // Add the sets of one tile to both parts of its outputs.
 void scale_sums(const Layer& layer, int64_t tile, const float* sums, float* real, float* imag) {
@@ -159,31 +248,30 @@ void scale_sums(const Layer& layer, int64_t tile, const float* sums, float* real
   }
 }
 
-// Compute one output, float [2 rows], by lookups.
-void look_up(const Layer& layer, const float* x, TileSums tile_sums, std::vector<float>& tables, float* y) {
-  fill_tables(x, layer.columns, tables.data());
-  fill_tables(x + layer.columns, layer.columns, tables.data() + ENTRIES);
-  const int64_t lookups = layer.blocks * layer.sets * (COLUMNS / GROUP) * SUMS;
-  at::parallel_for(0, layer.tiles, LOOKUPS_PER_TASK / lookups + 1, [&](int64_t begin, int64_t end) {
+// Compute the outputs by lookups; the signs of a tile are read once for all inputs.
+template <class Tables>
+at::Tensor by_lookups(const Layer& layer, const at::Tensor& x, Tables tables) {
+  const at::Tensor wide = x.to(at::kFloat).contiguous();
+  const int64_t inputs = x.size(0);
+  at::Tensor out = at::empty({inputs, 2 * layer.rows}, wide.options());
+  const float* z = wide.const_data_ptr<float>();
+  float* y = out.mutable_data_ptr<float>();
+  for (int64_t input = 0; input < inputs; ++input) tables.fill(input, z + input * 2 * layer.columns, layer.columns);
+  const int64_t lookups = inputs * layer.blocks * layer.sets * GROUPS * SUMS;
+  at::parallel_for(0, layer.tiles, LOOKUPS_PER_TASK / std::max<int64_t>(1, lookups) + 1, [&](int64_t begin, int64_t end) {
     float sums[MOST_SETS * SUMS * ROWS];
     for (int64_t tile = begin; tile < end; ++tile) {
-      float real[ROWS] = {}, imag[ROWS] = {};
-      tile_sums(layer.tile_signs(tile), tables.data(), layer.blocks, layer.sets, sums);
-      scale_sums(layer, tile, sums, real, imag);
       const int64_t row = tile * ROWS, count = std::min<int64_t>(ROWS, layer.rows - row);
-      std::copy(real, real + count, y + row);
-      std::copy(imag, imag + count, y + layer.rows + row);
+      for (int64_t input = 0; input < inputs; ++input) {
+        float real[ROWS] = {}, imag[ROWS] = {};
+        tables.sums(input, layer, tile, sums);
+        scale_sums(layer, tile, sums, real, imag);
+        float* to = y + input * 2 * layer.rows + row;
+        std::copy(real, real + count, to);
+        std::copy(imag, imag + count, to + layer.rows);
+      }
     }
   });
-}
-
-at::Tensor by_lookups(const Layer& layer, const at::Tensor& x, TileSums tile_sums) {
-  const at::Tensor wide = x.to(at::kFloat).contiguous();
-  at::Tensor out = at::empty({x.size(0), 2 * layer.rows}, wide.options());
-  std::vector<float> tables(layer.blocks * (COLUMNS / GROUP) * 2 * ENTRIES, 0.0f);
-  for (int64_t n = 0; n < x.size(0); ++n)
-    look_up(layer, wide.const_data_ptr<float>() + n * 2 * layer.columns, tile_sums, tables,
-            out.mutable_data_ptr<float>() + n * 2 * layer.rows);
   return out.to(x.scalar_type());
 }
 
@@ -205,10 +293,10 @@ struct Units {
 };
 const Units units;
 
-// Add the sets [begin, end) of one group of one row; words and scales are those of the first set.
-inline void add_units(const uint32_t* words, const float* scales, int begin, int end, int shift, Four& real, Four& imag) {
+// Add the sets [begin, end) of one group of one row; signs and scales are those of the first set.
+inline void add_units(const uint8_t* signs, const float* scales, int begin, int end, Four& real, Four& imag) {
   for (int set = begin; set < end; ++set) {
-    const uint8_t byte = words[set * ROWS] >> shift;
+    const uint8_t byte = signs[set * GROUPS * ROWS];
     real += scales[set * 2 * ROWS] * units.real[byte];
     imag += scales[set * 2 * ROWS + ROWS] * units.imag[byte];
   }
@@ -219,11 +307,11 @@ void unpack_row(const Layer& layer, int64_t row, float* upper, float* lower) {
   const int64_t tile = row / ROWS, lane = row % ROWS, columns = layer.columns;
   const float* scales = layer.tile_scales(tile, 0) + lane;
   for (int64_t column = 0; column < columns; column += GROUP) {
-    const uint32_t* words = layer.tile_signs(tile) + column / COLUMNS * layer.sets * ROWS + lane;
-    const int shift = 8 * (column % COLUMNS / GROUP);
+    const int64_t block = column / COLUMNS, group = column % COLUMNS / GROUP;
+    const uint8_t* signs = layer.tile_signs(tile) + (block * layer.sets * GROUPS + group) * ROWS + lane;
     Four a = {}, b = {}, c = {}, d = {};
-    add_units(words, scales, 0, layer.first_conjugate, shift, a, b);
-    add_units(words, scales, layer.first_conjugate, layer.sets, shift, c, d);
+    add_units(signs, scales, 0, layer.first_conjugate, a, b);
+    add_units(signs, scales, layer.first_conjugate, layer.sets, c, d);
     const Four blocks[] = {a + c, d - b, b + d, a - c};
     float* const places[] = {upper, upper + columns, lower, lower + columns};
     for (int n = 0; n < 4; ++n)
@@ -257,6 +345,11 @@ at::Tensor by_tiles(const Layer& layer, const at::Tensor& x) {
   return out;
 }
 
+// Whether products may be less precise than float32, as torch.set_float32_matmul_precision allows.
+bool may_round(const at::Tensor& x) {
+  return x.scalar_type() != at::kFloat || at::globalContext().float32MatmulPrecision() != at::Float32MatmulPrecision::HIGHEST;
+}
+
 at::Tensor linear(const at::Tensor& x, const at::Tensor& signs, const at::Tensor& scales, int64_t rows,
                   int64_t first_conjugate, int64_t path) {
   const Path& used = paths().at(path);
@@ -264,7 +357,16 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& signs, const at::Tensor
   std::vector<int64_t> shape = x.sizes().vec();
   shape.back() = 2 * rows;
   const at::Tensor inputs = x.reshape({-1, x.size(-1)});
-  return (inputs.size(0) > used.few ? by_tiles(layer, inputs) : by_lookups(layer, inputs, used.sums)).view(shape);
+  const int64_t count = inputs.size(0);
+  const bool rounds = used.rounded && may_round(x);
+  at::Tensor out;
+  if (count > (rounds ? used.few_rounded : used.few))
+    out = by_tiles(layer, inputs);
+  else if (rounds)
+    out = by_lookups(layer, inputs, RoundedTables(layer, count, used.rounded));
+  else
+    out = by_lookups(layer, inputs, ExactTables(layer, count, used.sums));
+  return out.view(shape);
 }
 
 }  // namespace

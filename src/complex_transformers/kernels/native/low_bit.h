@@ -9,6 +9,10 @@
 // The sum over four columns is one of 16 values, which a table holds: the signs of four columns are its index.
 // Bit 3 of an index is the sign of column 3; bit k < 3 is the sign of column k relative to it, so that the second half
 // of a table is the negative of the first.
+//
+// Rounded tables hold integers of 16 bits: z is rounded to multiples of the largest |a|, or |b|, of a span of 64 columns
+// over 1023. An instruction then looks up 16 or 32 rows at a time, the lower and the upper bytes of their entries. The
+// even and the odd groups of a span are summed apart, so that the sums fit into 16 bits: 8 groups * 4 columns * 1023.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +20,36 @@
 namespace low_bit {
 
 constexpr int ROWS = 16;     // rows of a tile, which lie side by side
-constexpr int COLUMNS = 16;  // columns of a block: the signs of one row fill a 32-bit word, p and q by turns
+constexpr int COLUMNS = 16;  // columns of a block
 constexpr int GROUP = 4;     // columns of one table
+constexpr int GROUPS = COLUMNS / GROUP;
 constexpr int ENTRIES = 16;  // entries of one table
 constexpr int SUMS = 4;      // p a, p b, q a, q b
 constexpr int MOST_SETS = 6; // U and V, three stages each
 
-// Compute the sums [sets][SUMS][ROWS] of one tile from its signs [blocks][sets][ROWS] and the tables
-// [blocks][COLUMNS / GROUP][a, b][ENTRIES].
-using TileSums = void (*)(const uint32_t* signs, const float* tables, int64_t blocks, int sets, float* sums);
+constexpr int SPAN = 4;      // blocks with one scale in rounded tables
+constexpr int LARGEST = 1023;  // integer of the largest value of a span
+constexpr int PAIR = 2 * ENTRIES;  // entries of two groups, side by side
 
-void sums_portable(const uint32_t* signs, const float* tables, int64_t blocks, int sets, float* sums);
+// Compute the sums [sets][SUMS][ROWS] of one tile from its signs [blocks][sets][GROUPS][ROWS], p in the lower half of
+// a byte and q in the upper one, and the tables [blocks][GROUPS][a, b][ENTRIES].
+using TileSums = void (*)(const uint8_t* signs, const float* tables, int64_t blocks, int sets, float* sums);
+
+// The same from the bytes of rounded tables [blocks][GROUPS / 2][a, b][lower, upper][PAIR] and their scales
+// [spans][a, b].
+using RoundedSums = void (*)(const uint8_t* signs, const uint8_t* tables, const float* scales, int64_t blocks, int sets,
+                             float* sums);
+
+void sums_portable(const uint8_t* signs, const float* tables, int64_t blocks, int sets, float* sums);
 #if defined(__x86_64__)
-void sums_avx2(const uint32_t* signs, const float* tables, int64_t blocks, int sets, float* sums);
-void sums_avx512(const uint32_t* signs, const float* tables, int64_t blocks, int sets, float* sums);
+void sums_avx2(const uint8_t* signs, const float* tables, int64_t blocks, int sets, float* sums);
+void sums_avx512(const uint8_t* signs, const float* tables, int64_t blocks, int sets, float* sums);
+void rounded_sums_avx2(const uint8_t* signs, const uint8_t* tables, const float* scales, int64_t blocks, int sets,
+                       float* sums);
 #elif defined(__aarch64__)
-void sums_neon(const uint32_t* signs, const float* tables, int64_t blocks, int sets, float* sums);
+void sums_neon(const uint8_t* signs, const float* tables, int64_t blocks, int sets, float* sums);
+void rounded_sums_neon(const uint8_t* signs, const uint8_t* tables, const float* scales, int64_t blocks, int sets,
+                       float* sums);
 #endif
 
 }  // namespace low_bit

@@ -32,7 +32,7 @@ class OrderedWeights:
     """Packed weights in the order of the kernel, with as many bytes as the packed codes.
 
     Attributes:
-        signs: int32 ``[tiles, blocks, matrices * stages, 16]`` for tiles of 16 rows and blocks of 16 columns.
+        signs: uint8 ``[tiles, blocks, matrices * stages, 4, 16]`` for tiles of 16 rows and blocks of 16 columns.
         scales: float32 ``[tiles, matrices * stages, 2, 16]``.
         rows: complex outputs.
         first_conjugate: matrices times stages from this one on are multiplied with conj(z).
@@ -69,7 +69,7 @@ def warn_of_plain(device: str, reason: str) -> None:
 
 def _fake_signs(codes: Tensor) -> Tensor:
     sets, rows, columns = codes.shape
-    return codes.new_empty(-(-rows // LANES), -(-columns // 4), sets, LANES, dtype=torch.int32)
+    return codes.new_empty(-(-rows // LANES), -(-columns // 4), sets, 4, LANES)
 
 
 def _fake_linear(x: Tensor, signs: Tensor, scales: Tensor, rows: int, first_conjugate: int, path: int = 0) -> Tensor:

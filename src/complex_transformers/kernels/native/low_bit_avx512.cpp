@@ -19,15 +19,17 @@ struct Avx512 {
   static Floats add(Floats x, Floats y) { return _mm512_add_ps(x, y); }
   static void store(float* to, Floats x) { _mm512_storeu_ps(to, x); }
   static __m512 table(const float* from) { return _mm512_loadu_ps(from); }
-  static __m512i words(const uint32_t* from) { return _mm512_loadu_si512(from); }
-  static __m512i index(__m512i words, int shift) { return _mm512_srli_epi32(words, shift); }
+  static __m512i bytes(const uint8_t* from) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  }
+  static __m512i index(__m512i bytes, int shift) { return _mm512_srli_epi32(bytes, shift); }
   // The instruction reads the lowest four bits of an index.
   static Floats lookup(__m512 table, __m512i index) { return _mm512_permutexvar_ps(index, table); }
 };
 
 }  // namespace
 
-void low_bit::sums_avx512(const uint32_t* signs, const float* tables, int64_t blocks, int sets, float* sums) {
+void low_bit::sums_avx512(const uint8_t* signs, const float* tables, int64_t blocks, int sets, float* sums) {
   tile_sums<Avx512>(signs, tables, blocks, sets, sums);
 }
 
