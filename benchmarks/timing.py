@@ -24,6 +24,7 @@ __all__ = [
     "Quartiles",
     "Step",
     "check_gradients",
+    "high_precision_step",
     "loss_step",
     "model_steps",
     "random_step",
@@ -53,6 +54,18 @@ class Quartiles:
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary for JSON."""
         return asdict(self)
+
+
+def high_precision_step(step: Step) -> Step:
+    """Return a step whose float32 products may be less precise: ``torch.set_float32_matmul_precision("high")``."""
+
+    def run() -> None:
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("high")
+        step()
+        torch.set_float32_matmul_precision(before)
+
+    return run
 
 
 def _time(step: Step, repeats: int) -> float:

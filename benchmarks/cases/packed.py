@@ -14,14 +14,15 @@ from torch import Tensor, nn
 
 from benchmarks.cases.linear import inference_step
 from benchmarks.race import Comparison, Outcome, race
-from benchmarks.timing import Step, writing_step
+from benchmarks.timing import Step, high_precision_step, writing_step
 from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM, ComplexQuantizationConfig, quantize
 from complex_transformers.kernels.native import low_bit
 from complex_transformers.nn import PackedLinear, use_kernels
 
 __all__ = ["case"]
 
-REAL, HALF, PACKED, PLAIN = "nn.Linear", "nn.Linear, bfloat16", "packed", "packed, without kernels"
+REAL, HALF, PACKED = "nn.Linear", "nn.Linear, bfloat16", "packed"
+HIGH, PLAIN = "packed, precision high", "packed, without kernels"
 SHAPES = ((4096, 4096), (4096, 11008))  # layers of Llama 7B
 LIFTED: dict[str, Any] = {
     "linear_type": "widely_linear",
@@ -90,6 +91,7 @@ def layer_rows(width: int, out: int, rounds: int) -> list[dict[str, Any]]:
         comparisons = [Comparison(PACKED, REAL, {1: 0.15, 512: 1.2}.get(count))]
         if count == 1:
             steps |= {f"packed, {name}": by_path(packed, x, n) for n, name in enumerate(low_bit.paths()) if n}
+            steps[HIGH] = high_precision_step(steps[PACKED])
             steps[PLAIN] = plain_step(packed, x)
             comparisons += [Comparison(name, REAL) for name in steps if name not in (PACKED, REAL)]
         rows += race(group, steps, comparisons, rounds)

@@ -4,6 +4,7 @@
 
     python -m experiments.run lift-bits
     python -m experiments.run lift-training
+    python -m experiments.run lift-precisions
 
 The tables go to ``docs/quantization.md``.
 """
@@ -18,7 +19,9 @@ from experiments.lift.bits import (
     Rounded,
     Trained,
     measure,
+    measure_precisions,
     measure_trained,
+    precision_settings,
     settings,
     training_settings,
 )
@@ -78,5 +81,12 @@ TRAINED = {
 
 GRIDS = (
     Functions("lift-bits", REAL | HQQ | UNIFORM | UNITS | MIXED, (0,), measure, settings),
+    Functions(
+        "lift-precisions",
+        {"calibrated-row-2": UNITS["calibrated-row-2"]},
+        (0,),
+        measure_precisions,
+        precision_settings,
+    ),
     Functions("lift-training", TRAINED, (0,), measure_trained, training_settings),
 )

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Perplexity of a low-bit checkpoint: lifted and quantized, or the original with rules for real weights.
 
-``measure`` quantizes without training; ``measure_trained`` uses quantization-aware training.
+``measure`` quantizes without training; ``measure_trained`` uses quantization-aware training; ``measure_precisions``
+computes with the kernels of packed layers.
 """
 
 from __future__ import annotations
@@ -23,18 +24,30 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig, PreTrainedModel, Trainer, TrainingArguments
 
 from complex_transformers import ComplexQuantizationConfig, lift, quantize
+from complex_transformers.kernels.native import low_bit
 from complex_transformers.nn import PackedLinear
 from experiments.lift.gptq import Grid, bits_of_grid, round_to_grid
 from experiments.lift.learned_scales import LEARNED, round_with_learned_scales
 from experiments.lift.packages import Packaged, fetch
 from experiments.lift.real_rules import RULES, bits_of_rule, layers_to_round, round_by_hqq, round_straight_through
 
-__all__ = ["Rounded", "Trained", "measure", "measure_trained", "settings", "training_settings"]
+__all__ = [
+    "Rounded",
+    "Trained",
+    "measure",
+    "measure_precisions",
+    "measure_trained",
+    "precision_settings",
+    "settings",
+    "training_settings",
+]
 
 # Tokens of the test split for scoring, of the training split for calibration, and of the validation split for
 # choosing a learning rate, in sequences of one length.
 TEST_TOKENS, CALIBRATION_TOKENS, VALIDATION_TOKENS, LENGTH = 16384, 8192, 4096, 1024
 CHARACTERS = 8  # tolerance of the mean loss per token
+# Tokens per call of packed layers, few enough for lookups in tables, and tokens for scoring with them.
+PIECE, PIECES_TOKENS = 16, 4096
 # Training steps (one sequence each), and steps of the short runs that choose the learning rate.
 STEPS, TRIAL_STEPS, RATES, TRAINING_LENGTH = 120, 20, (2e-4, 4e-4, 8e-4, 1.6e-3), 512
 
@@ -133,6 +146,44 @@ def measure(rounded: Rounded, seed: int) -> dict[str, Any]:
     return {**found, "seconds": seconds, "machine": machine_facts("gguf", "hqq")}
 
 
+def precision_settings(rounded: Rounded) -> dict[str, Any]:
+    """Return the settings that a result depends on."""
+    return asdict(rounded) | {"test_tokens": PIECES_TOKENS, "piece": PIECE} | _calibration_settings(rounded)
+
+
+def measure_precisions(rounded: Rounded, seed: int) -> dict[str, Any]:
+    """Measure the perplexity of packed layers for each precision of float32 products, see ``kernels.native``."""
+    torch.manual_seed(seed)
+    torch.set_num_threads(1)
+    model, tokenizer = load(rounded.checkpoint)
+    assert rounded.stages is not None
+    config = ComplexQuantizationConfig(rounded.stages, calibration=calibration(tokenizer, rounded))
+    model = quantize(lift(model), config).eval()
+    texts = wikitext(tokenizer, "test", PIECES_TOKENS)
+    losses = {}
+    for precision in ("highest", "high"):
+        torch.set_float32_matmul_precision(precision)
+        losses[precision] = torch.cat([losses_by_pieces(model, text) for text in texts])
+    torch.set_float32_matmul_precision("highest")
+    found = {
+        "perplexity": {precision: loss.mean().exp().item() for precision, loss in losses.items()},
+        "largest_difference": (losses["high"] - losses["highest"]).abs().max().item(),
+    }
+    print(found, flush=True)
+    return {**found, "instructions": low_bit.paths()[0], "machine": machine_facts("gguf")}
+
+
+@torch.no_grad()
+def losses_by_pieces(model: PreTrainedModel, text: Tensor) -> Tensor:
+    """Return the loss of all but the first token of a text that is read some tokens at a time."""
+    cache, logits = None, []
+    for piece in text.split(PIECE):
+        out = model(piece[None], cache=cache, use_cache=True)
+        cache = out.cache
+        logits.append(out.logits[0])
+    return nn.functional.cross_entropy(torch.cat(logits)[:-1].double(), text[1:], reduction="none")
+
+
 def calibration(tokenizer: Any, options: Rounded | Trained) -> list[Tensor] | None:
     """Return the calibration sequences, ``[1, length]`` each; None without calibration."""
     return list(wikitext(tokenizer, "train", CALIBRATION_TOKENS).split(1)) if options.calibrated else None
@@ -175,7 +226,13 @@ def measure_trained(trained: Trained, seed: int) -> dict[str, Any]:
     found = train(*common, rate, STEPS, "test", TEST_TOKENS)
     print(found, flush=True)
     tried = {str(rate): trial["perplexity"] for rate, trial in trials.items()}
-    facts = {"before": before, "rate": rate, "validation": tried, "preparation": preparation, "machine": machine_facts("gguf")}
+    facts = {
+        "before": before,
+        "rate": rate,
+        "validation": tried,
+        "preparation": preparation,
+        "machine": machine_facts("gguf"),
+    }
     return {**found, **facts}
 
 

@@ -19,6 +19,8 @@ from experiments.lift.real_rules import binary, bits_of_rule, residual_binary, r
 from experiments.tables.bits import bits_table, training_table
 from transformers import LlamaConfig, LlamaForCausalLM, TrainingArguments
 
+from complex_transformers.kernels.native import low_bit
+
 SIZES = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
 
 
@@ -33,7 +35,8 @@ def on_a_small_model(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = torch.randint(3, 40, (64, 16), generator=torch.Generator().manual_seed(0))
     monkeypatch.setattr(bits, "load", lambda checkpoint: (small_llama(), None))
     monkeypatch.setattr(bits, "wikitext", lambda tokenizer, part, count, length=16: ids[: max(2, count // length)])
-    for name, value in {"TEST_TOKENS": 64, "STEPS": 4, "TRIAL_STEPS": 2, "TRAINING_LENGTH": 16}.items():
+    sizes = {"TEST_TOKENS": 64, "PIECES_TOKENS": 64, "STEPS": 4, "TRIAL_STEPS": 2, "TRAINING_LENGTH": 16}
+    for name, value in sizes.items():
         monkeypatch.setattr(bits, name, value)
 
 
@@ -154,6 +157,19 @@ def test_training_starts_from_calibrated_weights(row: str) -> None:
     # Two stages are not always found again from their sum.
     assert error < (0.5 * other if row == "units-2-calibrated" else 1e-5)
     assert other > 1e-3
+
+
+def test_precisions_of_packed_layers(on_a_small_model: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not low_bit.load():
+        pytest.skip("no C++ compiler that works: install g++")
+    monkeypatch.setattr(bits, "PIECE", 5)
+    row = UNITS["calibrated-row-2"]
+    found = bits.measure_precisions(row, 0)
+    expected = bits.measure(row, 0)["perplexity"]
+    assert found["perplexity"]["highest"] == pytest.approx(expected, rel=1e-5)
+    assert found["perplexity"]["high"] == pytest.approx(expected, rel=1e-2)
+    assert (found["largest_difference"] > 0) == (found["instructions"] in ("avx2", "neon"))
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 @pytest.mark.full

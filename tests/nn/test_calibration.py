@@ -75,7 +75,10 @@ def fit(targets, codes, weights, granularity):
     for (group, among), (axis, part) in itertools.product(enumerate(groups), enumerate((np.real, np.imag))):
         places = list(itertools.product(among, range(columns)))
         units = part(np.array([[UNITS[codes[j][stage][r]] for r, j in places] for stage in range(stages)]))
-        wanted, importance = part(np.array([targets[place] for place in places])), np.array([weights[j] for _, j in places])
+        wanted, importance = (
+            part(np.array([targets[place] for place in places])),
+            np.array([weights[j] for _, j in places]),
+        )
         left, by_stage = wanted.copy(), []
         for unit in units:
             counted = sum(importance * np.abs(unit))
@@ -145,7 +148,11 @@ def test_white_features_have_units_at_least_as_near(linear_type, stages):
     errors = [np.square(np.abs(value(weights) - matrix(parts))).sum(1) for weights in (found, nearest)]
     assert (errors[0] <= errors[1]).all()
     if stages == 1:
-        assert all(torch.equal(*pair) for ours, theirs in zip(found, nearest, strict=True) for pair in zip(ours, theirs))
+        assert all(
+            torch.equal(*pair)
+            for ours, theirs in zip(found, nearest, strict=True)
+            for pair in zip(ours, theirs, strict=True)
+        )
 
 
 def test_many_columns_and_features_that_repeat():

@@ -359,9 +359,7 @@ class RoundedLinear(ComplexLinear):
             values = [
                 value
                 for pair in zip(parts[::2], parts[1::2], strict=True)
-                for value in rounded_values(
-                    *pair, self.stages, self.granularity, scale_dtype=SCALE_DTYPE, joint=True
-                )
+                for value in rounded_values(*pair, self.stages, self.granularity, scale_dtype=SCALE_DTYPE, joint=True)
             ]
         # Straight-through estimator: part - part.detach() is exactly 0 and carries the gradient.
         return tuple(value.to(part.dtype) + (part - part.detach()) for value, part in zip(values, parts, strict=True))
