@@ -232,19 +232,23 @@ CHANGES = {
 # Of the classes above, those that are not in the default set.
 FULL = {
     "complex_llama": ("Polar", "WidelyLinear"),
-    "complex_order": ("Sdpa", "Lifted", "Real"),
+    "complex_order": ("Sdpa", "Real"),
     "complex_recurrent_lm": ("",),
     "complex_seq2seq": ("",),
     "complex_transfo_xl": ("",),
 }
 # Options whose suite runs in another family or variant; tests/invariants has all of them.
 SLOW = {
+    "complex_fasttext": ("Real",),
     "complex_llama": ("EqualHeads", "Sliding"),
     "complex_mamba": ("RealMimo",),
-    "complex_order": ("BatchNorm", "PhaseCoherent", "RealTied"),
+    "complex_order": ("BatchNorm", "Lifted", "PhaseCoherent", "PreNorm", "RealTied"),
+    "complex_quantum": ("Real",),
     "complex_recurrent_lm": ("CausalZ",),
     "complex_seq2seq": ("PhaseCoherent", "RealTied"),
-    "complex_text_rnn": ("BidirectionalGRU",),
+    "complex_text_cnn": ("Real",),
+    "complex_text_gcn": ("Real",),
+    "complex_text_rnn": ("BidirectionalGRU", "Real"),
     "complex_transfo_xl": ("Adaptive",),
 }
 # Polar positions have no scaled frequencies.

@@ -124,14 +124,14 @@ class RealConvNetConformanceTest(_ConvNet, unittest.TestCase):
     changes = {**REAL, "norm_type": "batch", "padding": "same"}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 class TrabelsiConformanceTest(_ConvNet, unittest.TestCase):
     """Residual blocks, whitening, a learned imaginary part, dropout."""
 
     changes = {**TRABELSI, "padding": "same", "hidden_act": "split_relu", "hidden_dropout_prob": 0.1}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 class SpectrumConvNetConformanceTest(_ConvNet, unittest.TestCase):
     """Spectra of images, an activation with parameters, means of moduli."""
 
@@ -158,7 +158,7 @@ class RealMLPConformanceTest(_MLP, unittest.TestCase):
     changes = {**REAL, "norm_type": "layer"}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 class SpectrumMLPConformanceTest(_MLP, unittest.TestCase):
     """Spectra of images, an activation with parameters, batch norm, dropout."""
 

@@ -107,7 +107,7 @@ class FullySpectralConformanceTest(_Conformance, unittest.TestCase):
     """The default: complex bins, probability amplitudes."""
 
 
-@pytest.mark.full
+@pytest.mark.slow
 class FullySpectralSdpaConformanceTest(_Conformance, unittest.TestCase):
     """Score Re(q k^H) with softmax, where sdpa and eager are two paths; phases turned, moduli averaged, pre-norm."""
 
@@ -128,7 +128,7 @@ class SpectralScaledConformanceTest(_Conformance, unittest.TestCase):
     changes = {"variant": "spectral_scaled"}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 class SpectralScaledSdpaConformanceTest(_Conformance, unittest.TestCase):
     """Attention by spectra through sdpa, whose values are half as wide as its keys."""
 

@@ -164,7 +164,7 @@ class RealBahdanauConformanceTest(_Conformance, unittest.TestCase):
     config_changes = {"number_field": "real", "rnn_type": "lstm"}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 class RealLuongConformanceTest(_Conformance, unittest.TestCase):
     """The real twin of words alone."""
 

@@ -51,7 +51,7 @@ def default_tests():
     first = {}
     for test_class in model_tests():
         marks = [mark.name for mark in getattr(test_class, "pytestmark", [])]
-        if "full" not in marks and not getattr(test_class, "is_further_variant", False):
+        if not {"full", "slow"}.intersection(marks) and not getattr(test_class, "is_further_variant", False):
             first.setdefault(test_class.all_model_classes, test_class)
     return list(first.values())
 

@@ -3,8 +3,10 @@
 """Products with packed two-bit complex weights on the CPU, without unpacked copies of the weights.
 
 Up to about 24 inputs, sums over four columns are looked up in tables, as in T-MAC (Wei et al. 2024,
-arXiv:2407.00088) but in float32, so that results differ from the unpacked layer only by rounding. For more inputs,
-weights are unpacked to the cache, some rows at a time. The method is described in ``low_bit.h``.
+arXiv:2407.00088) but in float32, so that results differ from the unpacked layer only by rounding. AVX2 and NEON also
+have 16-bit tables of rounded inputs, for half-precision inputs and for float32 unless
+``torch.get_float32_matmul_precision()`` is ``highest``. For more inputs, weights are unpacked to the cache, some rows
+at a time. The method is described in ``low_bit.h``.
 """
 
 from __future__ import annotations
