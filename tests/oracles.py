@@ -123,10 +123,13 @@ def assert_slopes(layer: torch.nn.Module, *inputs: Tensor, twice: bool = False) 
 def joint_scales(
     units: np.ndarray, wanted: np.ndarray, otherwise: np.ndarray, importance: np.ndarray | None = None
 ) -> np.ndarray:
-    """The scales ``[stages]`` of the least weighted error of sums of units ``[stages, n]``.
+    """Return the 16-bit scales ``[stages]`` of the least weighted error of sums of units ``[stages, n]``.
 
-    ``otherwise`` where they are not unique or one is negative.
+    ``otherwise`` where they are not unique, one is negative, or they are not better.
     """
     root = np.sqrt(np.ones(len(wanted)) if importance is None else importance)
     found, _, rank, _ = np.linalg.lstsq((units * root).T, wanted * root)
-    return found if rank == len(units) and found.min() >= 0 else np.asarray(otherwise)
+    errors = [
+        np.square(root * (wanted - scales @ units)).sum() for scales in (np.float16(found), np.asarray(otherwise))
+    ]
+    return np.float16(found) if rank == len(units) and found.min() >= 0 and errors[0] < errors[1] else otherwise

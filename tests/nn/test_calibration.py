@@ -68,23 +68,24 @@ def round_by(scales, wanted, damped):
 
 
 def fit(targets, codes, weights, granularity):
-    """Scales ``[stages, 2, rows or 1]`` of the least weighted error, number by number; singular: stage by stage."""
+    """Scales ``[stages, 2, rows or 1]`` of the least weighted error: stage by stage, then of rows all together."""
     stages, rows, columns = len(codes[0]), *targets.shape
     groups = [[row] for row in range(rows)] if granularity == "row" else [list(range(rows))]
     scales = np.zeros((stages, 2, len(groups)))
     for (group, among), (axis, part) in itertools.product(enumerate(groups), enumerate((np.real, np.imag))):
         places = list(itertools.product(among, range(columns)))
         units = part(np.array([[UNITS[codes[j][stage][r]] for r, j in places] for stage in range(stages)]))
-        wanted, importance = (
-            part(np.array([targets[place] for place in places])),
-            np.array([weights[j] for _, j in places]),
-        )
-        left, by_stage = wanted.copy(), []
-        for unit in units:
+        wanted = part(np.array([targets[place] for place in places]))
+        importance = np.array([weights[j] for _, j in places])
+        left = wanted.copy()
+        for stage, unit in enumerate(units):
             counted = sum(importance * np.abs(unit))
-            by_stage.append(max(0.0, sum(importance * unit * left) / counted) if counted else 0.0)
-            left -= by_stage[-1] * unit
-        scales[:, axis, group] = np.float16(joint_scales(units, wanted, by_stage, importance))
+            scales[stage, axis, group] = np.float16(
+                max(0.0, sum(importance * unit * left) / counted) if counted else 0.0
+            )
+            left -= scales[stage, axis, group] * unit
+        if granularity == "row":
+            scales[:, axis, group] = joint_scales(units, wanted, scales[:, axis, group], importance)
     return scales
 
 
@@ -147,6 +148,7 @@ def test_white_features_have_units_at_least_as_near(linear_type, stages):
     found, nearest = cnn.calibrated_weights(parts, white, stages), rounded_weights(parts, stages, "row")
     errors = [np.square(np.abs(value(weights) - matrix(parts))).sum(1) for weights in (found, nearest)]
     assert (errors[0] <= errors[1]).all()
+    assert (errors[0] < errors[1]).any() == (stages > 1)  # codes by the joint scales
     if stages == 1:
         assert all(
             torch.equal(*pair)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+import oracles
 from complex_transformers import nn as cnn
-from complex_transformers.nn.low_bit.rounding import rounded_values
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, joint_scales, randn, z
+from complex_transformers.nn.low_bit.rounding import joint_scales, rounded_values
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, randn, z
 from refusals import refused
 
 LAYERS = {"complex": cnn.ComplexLinear, "conjugate": cnn.ConjugateLinear, "widely_linear": cnn.WidelyLinear}
@@ -18,7 +19,7 @@ UNITS = (1, 1j, -1, -1j)
 every_type = pytest.mark.parametrize("linear_type", LAYERS)
 
 
-def loop(weight, stages, granularity, joint=False):
+def loop(weight, stages, granularity):
     """Codes, scales rounded to 16 bits and values of a complex128 matrix, number by number."""
     left, codes, scales, total = weight.copy(), [], [], np.zeros_like(weight)
     groups = [[row] for row in range(len(weight))] if granularity == "row" else [list(range(len(weight)))]
@@ -36,25 +37,25 @@ def loop(weight, stages, granularity, joint=False):
         scales.append(scale)
         total, left = total + value, left - value
     codes, scales = np.stack(codes), np.stack(scales)
-    if joint:
-        units = np.array(UNITS)[codes]
+    units = np.array(UNITS)[codes]
+    if granularity == "row":
         for index, rows in enumerate(groups):
             for axis, part in enumerate((np.real, np.imag)):
                 columns = part(units[:, rows]).reshape(stages, -1)
-                fitted = joint_scales(columns, part(weight[rows]).ravel(), scales[:, axis, index])
-                scales[:, axis, index] = np.float16(fitted)
+                scales[:, axis, index] = oracles.joint_scales(
+                    columns, part(weight[rows]).ravel(), scales[:, axis, index]
+                )
         on_axis = np.where(codes % 2, scales[:, 1, :, None], scales[:, 0, :, None])
         total = (units * on_axis).sum(0)
     return codes, scales, total
 
 
-@pytest.mark.parametrize("joint", [False, True])
 @pytest.mark.parametrize("granularity", ["row", "tensor"])
 @pytest.mark.parametrize("stages", [1, 2, 3])
-def test_stages_are_those_of_the_loop(stages, granularity, joint):
+def test_stages_are_those_of_the_loop(stages, granularity):
     real, imag = 3.0 * torch.randn(2, 5, 27, dtype=torch.float64)
-    expected_codes, expected_scales, expected = loop(real.numpy() + 1j * imag.numpy(), stages, granularity, joint)
-    codes, scales = cnn.unit_stages(real, imag, stages, granularity, scale_dtype=torch.float16, joint=joint)
+    expected_codes, expected_scales, expected = loop(real.numpy() + 1j * imag.numpy(), stages, granularity)
+    codes, scales = cnn.unit_stages(real, imag, stages, granularity, scale_dtype=torch.float16)
     assert codes.tolist() == expected_codes.tolist()
     assert (codes.dtype, scales.dtype) == (torch.int8, torch.float16)
     assert scales.tolist() == expected_scales.tolist()
@@ -69,20 +70,39 @@ def test_training_rounds_as_packing_does(granularity, dtype):
     edges = torch.tensor([0.0, -0.0, 1.0, -1.0, 1e-42, -1e-42, 1e20, -2.5], dtype=dtype)
     for pair in (torch.cartesian_prod(edges, edges).T.view(2, 8, 8), torch.randn(2, 6, 9, dtype=dtype)):
         for stages in (1, 2, 3):
-            for joint in (False, True):
-                expected = cnn.unit_values(*cnn.unit_stages(*pair, stages, granularity, joint=joint))
-                for found, each in zip(rounded_values(*pair, stages, granularity, joint=joint), expected, strict=True):
-                    assert torch.equal(found, each)
+            expected = cnn.unit_values(*cnn.unit_stages(*pair, stages, granularity))
+            for found, each in zip(rounded_values(*pair, stages, granularity), expected, strict=True):
+                assert torch.equal(found, each)
 
 
 def test_joint_scales_err_less_and_find_sums_of_units_again():
     scales = torch.tensor([0.9, 0.4]).view(2, 1, 1).expand(2, 2, 8)
     pair = cnn.unit_values(torch.randint(4, (2, 8, 200), dtype=torch.int8), scales)
-    for found, part in zip(rounded_values(*pair, 2, "row", joint=True), pair, strict=True):
+    for found, part in zip(rounded_values(*pair, 2, "row"), pair, strict=True):
         torch.testing.assert_close(found, part)
-    pair = torch.randn(2, 8, 200)
-    stagewise, joint = (torch.stack(rounded_values(*pair, 2, "row", joint=joint)) - pair for joint in (False, True))
-    assert (joint.square().sum((0, 2)) < stagewise.square().sum((0, 2))).all()
+    weights = torch.randn(2, 8, 200)
+    by_stages = torch.cat([torch.stack(rounded_values(*row, 2, "tensor")) for row in weights.split(1, dim=1)], dim=1)
+    together = torch.stack(rounded_values(*weights, 2, "row"))
+    errors = [(found - weights).square().sum((0, 2)) for found in (together, by_stages)]
+    assert (errors[0] < errors[1]).all()
+
+
+def test_scales_that_no_fit_betters_stay():
+    one, zero = torch.ones(1, 3), torch.zeros(1, 3)
+    given = [torch.tensor([[2.0], [5.0]]), torch.tensor([[1.0], [7.0]])]
+    kept = joint_scales([(one, zero), (one, zero)], (3.0 * one, zero), given)  # any 2 + 1 is as good; no i
+    assert torch.equal(torch.stack(kept), torch.stack(given))
+    units = [(one, zero), (torch.tensor([[1.0, 1.0, -1.0]]), zero)]
+    kept = joint_scales(units, (torch.tensor([[1.0, 1.0, 3.0]]), zero), given)  # 2 and -1
+    assert torch.equal(torch.stack(kept), torch.stack(given))
+    found = joint_scales(units, (torch.tensor([[3.0, 3.0, 1.0]]), zero), [given[1], given[0]])  # 2 and 1
+    torch.testing.assert_close(torch.stack(found)[:, 0], torch.tensor([[2.0], [1.0]]))
+
+
+def test_rounding_on_the_meta_device():
+    for stages in (1, 2):
+        layer = cnn.RoundedLinear(8, 6, "complex", stages, device="meta")
+        assert layer(torch.randn(3, 8, device="meta")).shape == (3, 6)
 
 
 def test_gradients_pass_through_the_scales():
@@ -156,7 +176,7 @@ def test_a_packed_layer_computes_with_the_rounded_weights(linear_type, granulari
     packed = cnn.PackedLinear.from_float(layer, 2, granularity)
     assert {buffer.dtype for buffer in packed.buffers()} == {torch.uint8, torch.float16}
     x = randn(3, 4, 14, dtype=dtype)
-    rounded = [loop(matrix, 2, granularity, joint=True)[2] for matrix in weights(layer)]
+    rounded = [loop(matrix, 2, granularity)[2] for matrix in weights(layer)]
     expected = output(linear_type, rounded, z(x), z(layer.bias))
     found = packed(x)
     assert found.dtype == dtype

@@ -161,26 +161,29 @@ def _column_scales(scales: Sequence[Tensor], width: int) -> Tensor:
 
 
 def _fitted_scales(targets: Tensor, codes: Tensor, weights: Tensor, granularity: str) -> Tensor:
-    """Fit scales ``[stages, 2, out or 1]`` to given codes by column-weighted least squares, see ``joint_scales``."""
+    """Fit scales ``[stages, 2, out or 1]`` to given codes by column-weighted least squares.
+
+    Stage by stage, and scales per row then all together, see ``joint_scales``.
+    """
     rows = len(targets) if granularity == "row" else 1
-    ones = torch.ones(2, 1, device=targets.device)
-    units = [[part.reshape(rows, -1) for part in unit_values(code[None], ones[None])] for code in codes]
-    parts = [part.reshape(rows, -1) for part in (targets.real, targets.imag)]
     importance = weights if granularity == "row" else weights.repeat(len(targets))
-    by_stages = _scales_by_stages(units, parts, importance)
-    return CF.narrow(joint_scales(units, parts, by_stages, importance), SCALE_DTYPE)
+    ones = torch.ones(2, 1, device=targets.device)
+    parts = [part.reshape(rows, -1) for part in (targets.real, targets.imag)]
+    units, scales, left = [], [], parts
+    for code in codes:
+        real, imag = (part.reshape(rows, -1) for part in unit_values(code[None], ones[None]))
+        units.append((real, imag))
+        each = [_fitted_scale(*pair, importance) for pair in zip(left, units[-1], strict=True)]
+        scales.append(CF.narrow(torch.stack(each), SCALE_DTYPE))
+        wide = CF.wide(scales[-1]).unsqueeze(-1)
+        left = [part - scale * unit for part, scale, unit in zip(left, wide, units[-1], strict=True)]
+    return torch.stack(joint_scales(units, parts, scales, importance) if granularity == "row" else scales)
 
 
-def _scales_by_stages(units: Sequence[Sequence[Tensor]], parts: Sequence[Tensor], importance: Tensor) -> Tensor:
-    """Fit each stage to what the stages before it leave, ``[stages, 2, rows]``."""
-    left, scales = list(parts), []
-    for stage in units:
-        for axis, unit in enumerate(stage):
-            counted = (unit.abs() * importance).sum(-1).clamp(min=torch.finfo(importance.dtype).tiny)
-            scale = ((unit * left[axis] * importance).sum(-1) / counted).clamp(min=0)
-            left[axis] = left[axis] - scale.unsqueeze(-1) * unit
-            scales.append(scale)
-    return torch.stack(scales).unflatten(0, (-1, 2))
+def _fitted_scale(part: Tensor, unit: Tensor, importance: Tensor) -> Tensor:
+    """Fit one scale per row to the elements on an axis, at least 0."""
+    counted = (unit.abs() * importance).sum(-1).clamp(min=torch.finfo(importance.dtype).tiny)
+    return ((unit * part * importance).sum(-1) / counted).clamp(min=0)
 
 
 def round_columns(columns: Tensor, factor: Tensor, rule: RoundColumn) -> tuple[Tensor, Tensor, Tensor]:

@@ -59,9 +59,9 @@ def product(linear_type: str, x: Tensor, parts: Sequence[Tensor], bias: Tensor |
 
 
 def rounded_weights(parts: Sequence[Tensor], stages: int, granularity: str) -> list[tuple[Tensor, Tensor]]:
-    """Round A, B (and C, D) to codes and scales of W, or of U and V: ``unit_stages`` with joint float16 scales."""
+    """Round A, B (and C, D) to codes and scales of W, or of U and V: ``unit_stages`` with float16 scales."""
     pairs = zip(parts[::2], parts[1::2], strict=True)
-    return [unit_stages(*pair, stages, granularity, scale_dtype=SCALE_DTYPE, joint=True) for pair in pairs]
+    return [unit_stages(*pair, stages, granularity, scale_dtype=SCALE_DTYPE) for pair in pairs]
 
 
 def packable_weights(parts: Sequence[Tensor], stages: int, granularity: str) -> list[tuple[Tensor, Tensor]]:
@@ -359,7 +359,7 @@ class RoundedLinear(ComplexLinear):
             values = [
                 value
                 for pair in zip(parts[::2], parts[1::2], strict=True)
-                for value in rounded_values(*pair, self.stages, self.granularity, scale_dtype=SCALE_DTYPE, joint=True)
+                for value in rounded_values(*pair, self.stages, self.granularity, scale_dtype=SCALE_DTYPE)
             ]
         # Straight-through estimator: part - part.detach() is exactly 0 and carries the gradient.
         return tuple(value.to(part.dtype) + (part - part.detach()) for value, part in zip(values, parts, strict=True))

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -44,14 +43,13 @@ def unit_stages(
     granularity: str = "row",
     least_scale: float = 0.0,
     scale_dtype: torch.dtype | None = None,
-    joint: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Compute codes and scales of w ~ sum_t s_t i^c_t (iFairy and Fairy2i, Wang et al. 2025).
 
     Stage t rounds the residual of the stages before it to the nearest of i^c = 1, i, -1, -i by phase, see
     ``unit_codes``. Elements on the real axis (c = 0, 2) share a scale, the mean of their |Re w|, and elements on the
     imaginary axis (c = 1, 3) share the mean of their |Im w|: the least-squares scales of one stage. An axis without
-    elements has the least scale.
+    elements has the least scale. Scales per row are then replaced by ``joint_scales``, which the papers do not do.
 
     Args:
         real, imag: parts of a weight ``[out, ...]``.
@@ -59,7 +57,6 @@ def unit_stages(
         granularity: scales per row (``row``) or per tensor (``tensor``, as in the papers).
         least_scale: lower bound of the scales.
         scale_dtype: dtype that scales are rounded to before the next stage, saturating; default float32 or better.
-        joint: replace the scales of all stages by ``joint_scales``, which the papers do not do.
 
     Returns:
         Codes ``[stages, out, ...]`` of int8 and scales ``[stages, 2, out or 1]``, the real axis first.
@@ -67,10 +64,10 @@ def unit_stages(
     Raises:
         ValueError: an unknown ``granularity``.
     """
-    rounded = _rounded(real, imag, stages, granularity, least_scale, scale_dtype, joint)
+    units, scales = _rounded(real, imag, stages, granularity, least_scale, scale_dtype)
+    codes = [_codes(*parts).view_as(real) for parts in units]
     with torch.autocast(real.device.type, enabled=False):  # CPU autocast cannot stack integers
-        codes = torch.stack([_codes(*units) for units in rounded.units])
-        return codes.view(stages, *real.shape), torch.stack(rounded.scales)
+        return torch.stack(codes), torch.stack(scales)
 
 
 def rounded_values(
@@ -80,89 +77,81 @@ def rounded_values(
     granularity: str,
     least_scale: float = 0.0,
     scale_dtype: torch.dtype | None = None,
-    joint: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Compute ``unit_values`` of ``unit_stages`` without the codes, faster."""
-    rounded = _rounded(real, imag, stages, granularity, least_scale, scale_dtype, joint)
-    values: list[Tensor] = []
-    for axis in (0, 1):
-        first, *others = [
-            part[axis] * CF.wide(scale[axis]).unsqueeze(-1)
-            for part, scale in zip(rounded.parts, rounded.scales, strict=True)
-        ]
-        values.append(sum(others, start=first))
-    return values[0].view_as(real), values[1].view_as(imag)
+    units, scales = _rounded(real, imag, stages, granularity, least_scale, scale_dtype)
+    total: list[Tensor] = []
+    for parts, scale in zip(units, scales, strict=True):
+        values = [part * each.unsqueeze(-1) for part, each in zip(parts, CF.wide(scale), strict=True)]
+        total = [sum_.add_(value) for sum_, value in zip(total, values, strict=True)] if total else values
+    return total[0].view_as(real), total[1].view_as(imag)
 
 
-class _Rounded(NamedTuple):
-    """Stages of a rounded weight.
-
-    Attributes:
-        units: axis and sign of the units of each stage, see ``_nearest_units``.
-        parts: their real and imaginary parts, 1, 0 or -1, ``[rows, n]`` each.
-        scales: ``[2, rows]`` per stage.
-    """
-
-    units: list[tuple[Tensor, Tensor]]
-    parts: list[tuple[Tensor, Tensor]]
-    scales: list[Tensor]
+# Real and imaginary parts of the units of one stage, 1, 0 or -1, ``[rows, n]`` each.
+Units = tuple[Tensor, Tensor]
 
 
 def _rounded(
-    real: Tensor,
-    imag: Tensor,
-    stages: int,
-    granularity: str,
-    least_scale: float,
-    scale_dtype: torch.dtype | None,
-    joint: bool,
-) -> _Rounded:
+    real: Tensor, imag: Tensor, stages: int, granularity: str, least_scale: float, scale_dtype: torch.dtype | None
+) -> tuple[list[Units], list[Tensor]]:
+    """Return the units of each stage and their scales ``[2, rows]``."""
     check_choice("granularity", granularity, GRANULARITIES)
     check_positive(stages=stages)
     rows = real.shape[0] if granularity == "row" else 1
     weight = [CF.wide(part).reshape(rows, -1) for part in (real, imag)]
-    found, left = _Rounded([], [], []), weight
+    units: list[Units] = []
+    scales: list[Tensor] = []
+    left = weight
     for stage in range(stages):
         vertical, sign = _nearest_units(*left)
         axes = 1 - vertical, vertical
         scale = torch.stack([_mean_modulus(part, axis) for part, axis in zip(left, axes, strict=True)])
         scale = scale.clamp(min=least_scale)
-        found.units.append((vertical, sign))
-        found.parts.append((sign * axes[0], sign * axes[1]))
-        found.scales.append(scale if scale_dtype is None else CF.narrow(scale, scale_dtype))
+        units.append((sign * axes[0], sign * axes[1]))
+        scales.append(scale if scale_dtype is None else CF.narrow(scale, scale_dtype))
         if stage + 1 < stages:
-            scale = CF.wide(found.scales[-1]).unsqueeze(-1)
-            left = [part - unit * s for part, unit, s in zip(left, found.parts[-1], scale, strict=True)]
-    if not joint or stages == 1:
-        return found
-    with torch.autocast(real.device.type, enabled=False):
-        scales = joint_scales(found.parts, weight, torch.stack(found.scales)).clamp(min=least_scale)
-    return found._replace(scales=list(scales if scale_dtype is None else CF.narrow(scales, scale_dtype)))
+            wide = CF.wide(scales[-1]).unsqueeze(-1)
+            left = [part - unit * each for part, unit, each in zip(left, units[-1], wide, strict=True)]
+    return units, joint_scales(units, weight, scales) if granularity == "row" and stages > 1 else scales
 
 
 def joint_scales(
-    units: Sequence[Sequence[Tensor]], weight: Sequence[Tensor], otherwise: Tensor, importance: Tensor | None = None
-) -> Tensor:
-    """Fit the scales of all stages at once: argmin_s sum_j h_j |w_j - sum_t s_t u_tj|^2 per row and axis.
+    units: Sequence[Units], weight: Sequence[Tensor], scales: Sequence[Tensor], importance: Tensor | None = None
+) -> list[Tensor]:
+    """Fit the scales of all stages together: argmin_s sum_j h_j |w_j - sum_t s_t u_tj|^2 per row and axis.
 
-    They err less than scales that are fitted stage by stage, and a sum of scaled units that keeps its codes keeps its
-    scales. Rows where a stage lacks an axis, the system is singular or a scale would be negative keep ``otherwise``.
+    If w is a sum of scaled units whose codes are found again, so are its scales.
 
     Args:
-        units: real and imaginary parts of the units of each stage, ``[rows, n]``.
+        units: real and imaginary parts of the units of each stage, 1, 0 or -1, ``[rows, n]``.
         weight: both parts of w, ``[rows, n]``.
-        otherwise: scales ``[stages, 2, rows]``.
+        scales: scales of each stage ``[2, rows]``, kept in rows and axes where the fit is not unique, negative or not
+            better in their dtype.
         importance: h ``[n]``, default 1.
     """
-    fitted = []
-    for axis in (0, 1):
-        columns = torch.stack([parts[axis] for parts in units], dim=1).to(weight[axis].dtype)
-        weighted = columns if importance is None else columns * importance
-        gram, wanted = weighted @ columns.mT, weighted @ weight[axis].unsqueeze(-1)
-        found, singular = torch.linalg.solve_ex(gram, wanted.squeeze(-1))
-        usable = (singular == 0) & (found.isfinite() & (found >= 0)).all(-1)
-        fitted.append(torch.where(usable, found.t(), CF.wide(otherwise[:, axis]).to(found.dtype)))
-    return torch.stack(fitted, dim=1)
+    fitted = torch.stack([_fit(units, weight, scales, importance, axis) for axis in (0, 1)])
+    return [CF.narrow(scale, scales[0].dtype) for scale in fitted.unbind(-1)]
+
+
+def _fit(
+    units: Sequence[Units], weight: Sequence[Tensor], scales: Sequence[Tensor], importance: Tensor | None, axis: int
+) -> Tensor:
+    """Return the fitted scales ``[rows, stages]`` of one axis."""
+    columns = [parts[axis].to(weight[axis].dtype) for parts in units]
+    weighted = columns if importance is None else [column * importance for column in columns]
+    gram = [[(ours * theirs).sum(-1) for theirs in columns] for ours in weighted]
+    wanted = [(column * weight[axis]).sum(-1) for column in weighted]
+    matrix, right = torch.stack([torch.stack(row, -1) for row in gram], -2), torch.stack(wanted, -1)
+    found, singular = torch.linalg.solve_ex(matrix, right)
+    found = found.where((singular == 0).unsqueeze(-1), -1.0).nan_to_num(-1.0, -1.0, -1.0)
+    given = torch.stack([CF.wide(scale[axis]) for scale in scales], -1).to(found.dtype)
+    rounded = CF.narrow(found.clamp(min=0.0), scales[0].dtype).to(found.dtype)
+
+    def error(fit: Tensor) -> Tensor:  # less the constant sum_j h_j w_j^2
+        return (fit * ((matrix * fit.unsqueeze(-2)).sum(-1) - 2 * right)).sum(-1)
+
+    better = (found >= 0).all(-1) & (error(rounded) < error(given))
+    return torch.where(better.unsqueeze(-1), rounded, given)
 
 
 @torch.no_grad()  # both are constant around almost every weight
@@ -180,11 +169,13 @@ def _nearest_units(real: Tensor, imag: Tensor) -> tuple[Tensor, Tensor]:
 
 def unit_codes(real: Tensor, imag: Tensor) -> Tensor:
     """Return c (int8) of the unit i^c nearest by phase: 0 for [-45, 45) degrees and for w = 0, 1 for [45, 135)."""
-    return _codes(*_nearest_units(real, imag))
+    vertical, sign = _nearest_units(real, imag)
+    return _codes(sign * (1 - vertical), sign * vertical)
 
 
-def _codes(vertical: Tensor, sign: Tensor) -> Tensor:
-    return (vertical + 1 - sign).to(torch.int8)
+def _codes(real: Tensor, imag: Tensor) -> Tensor:
+    """Return c of units given by their parts."""
+    return (imag.abs() + 1 - real - imag).to(torch.int8)
 
 
 def unit_values(codes: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
