@@ -62,8 +62,10 @@ def high_precision_step(step: Step) -> Step:
     def run() -> None:
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("high")
-        step()
-        torch.set_float32_matmul_precision(before)
+        try:
+            step()
+        finally:
+            torch.set_float32_matmul_precision(before)
 
     return run
 

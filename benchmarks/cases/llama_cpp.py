@@ -122,7 +122,7 @@ def contestants(name: str, folder: Path) -> tuple[dict[str, Step], list[Comparis
         path = quantized_gguf(library, source, kind)
         steps[f"llama.cpp, {kind}"] = llama_step(loaded(library, path), ids, count)
         notes.append(f"{name}: {kind} {path.stat().st_size / 1e6:.0f} MB")
-        # llama.cpp rounds activations, too.
+        # llama.cpp also quantizes activations.
         comparisons.append(Comparison(HIGH, f"llama.cpp, {kind}", None if kind == "Q2_K" else limit))
     return steps, comparisons, notes
 

@@ -47,7 +47,8 @@ __all__ = [
 TEST_TOKENS, CALIBRATION_TOKENS, VALIDATION_TOKENS, LENGTH = 16384, 8192, 4096, 1024
 CHARACTERS = 8  # tolerance of the mean loss per token
 # Tokens per call of packed layers, few enough for lookups in tables, and tokens for scoring with them.
-PIECE, PIECES_TOKENS = 16, 4096
+CHUNK, CHUNKS_TOKENS = 16, 4096
+ROUNDING = ("avx2", "neon")  # instruction sets with tables of rounded inputs
 # Training steps (one sequence each), and steps of the short runs that choose the learning rate.
 STEPS, TRIAL_STEPS, RATES, TRAINING_LENGTH = 120, 20, (2e-4, 4e-4, 8e-4, 1.6e-3), 512
 
@@ -95,6 +96,8 @@ def settings(rounded: Rounded) -> dict[str, Any]:
     for name in ("grid", "module_stages"):
         if not options[name]:
             del options[name]
+    if rounded.stages in (2, 3) and rounded.granularity == "row":
+        options["scales"] = "joint"
     sizes = {"test_tokens": TEST_TOKENS, "length": LENGTH}
     return options | sizes | _calibration_settings(rounded)
 
@@ -148,37 +151,49 @@ def measure(rounded: Rounded, seed: int) -> dict[str, Any]:
 
 def precision_settings(rounded: Rounded) -> dict[str, Any]:
     """Return the settings that a result depends on."""
-    return asdict(rounded) | {"test_tokens": PIECES_TOKENS, "piece": PIECE} | _calibration_settings(rounded)
+    return settings(rounded) | {"test_tokens": CHUNKS_TOKENS, "chunk": CHUNK}
 
 
 def measure_precisions(rounded: Rounded, seed: int) -> dict[str, Any]:
-    """Measure the perplexity of packed layers for each precision of float32 products, see ``kernels.native``."""
+    """Measure the perplexity of packed layers for each precision of float32 products, see ``kernels.native``.
+
+    Raises:
+        RuntimeError: this processor has no kernel for less precise products.
+    """
+    rounding = [place for place, name in enumerate(low_bit.paths()) if name in ROUNDING]
+    if not rounding:
+        raise RuntimeError(f"this processor must have AVX2 or NEON and a compiler, got {low_bit.paths()}")
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     model, tokenizer = load(rounded.checkpoint)
     assert rounded.stages is not None
     config = ComplexQuantizationConfig(rounded.stages, calibration=calibration(tokenizer, rounded))
     model = quantize(lift(model), config).eval()
-    texts = wikitext(tokenizer, "test", PIECES_TOKENS)
+    texts = wikitext(tokenizer, "test", CHUNKS_TOKENS)
     losses = {}
-    for precision in ("highest", "high"):
-        torch.set_float32_matmul_precision(precision)
-        losses[precision] = torch.cat([losses_by_pieces(model, text) for text in texts])
-    torch.set_float32_matmul_precision("highest")
+    before = low_bit.path, torch.get_float32_matmul_precision()
+    low_bit.path = rounding[0]
+    try:
+        for precision in ("highest", "high"):
+            torch.set_float32_matmul_precision(precision)
+            losses[precision] = torch.cat([losses_by_chunks(model, text) for text in texts])
+    finally:
+        low_bit.path = before[0]
+        torch.set_float32_matmul_precision(before[1])
     found = {
         "perplexity": {precision: loss.mean().exp().item() for precision, loss in losses.items()},
         "largest_difference": (losses["high"] - losses["highest"]).abs().max().item(),
     }
     print(found, flush=True)
-    return {**found, "instructions": low_bit.paths()[0], "machine": machine_facts("gguf")}
+    return {**found, "instructions": low_bit.paths()[rounding[0]], "machine": machine_facts("gguf")}
 
 
 @torch.no_grad()
-def losses_by_pieces(model: PreTrainedModel, text: Tensor) -> Tensor:
-    """Return the loss of all but the first token of a text that is read some tokens at a time."""
+def losses_by_chunks(model: PreTrainedModel, text: Tensor) -> Tensor:
+    """Return the loss of all but the first token of a sequence that is processed in chunks."""
     cache, logits = None, []
-    for piece in text.split(PIECE):
-        out = model(piece[None], cache=cache, use_cache=True)
+    for chunk in text.split(CHUNK):
+        out = model(chunk[None], cache=cache, use_cache=True)
         cache = out.cache
         logits.append(out.logits[0])
     return nn.functional.cross_entropy(torch.cat(logits)[:-1].double(), text[1:], reduction="none")

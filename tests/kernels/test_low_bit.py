@@ -69,17 +69,71 @@ def test_every_instruction_set(linear_type, stages, path, monkeypatch, calls):
 
 
 def rounded(x):
-    """Multiples of the largest number of 64 columns over 1023, of each part."""
+    """Round each part to multiples of the largest number of 64 columns over 1023."""
     spans = [span for part in x.chunk(2, -1) for span in part.split(64, -1)]
-    scales = [span.abs().amax(-1, keepdim=True) / 1023 for span in spans]
-    return torch.cat([(span / s.clamp(min=1e-30)).round() * s for span, s in zip(spans, scales, strict=True)], -1)
+    largest = [span.abs().amax(-1, keepdim=True).clamp(min=1e-30) for span in spans]
+    levels = torch.tensor(1023.0)  # divided in float32, as in the kernel
+    return torch.cat(
+        [(span * (levels / m)).round() * (m / levels) for span, m in zip(spans, largest, strict=True)], -1
+    )
 
 
 @pytest.fixture
 def high_precision():
+    before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     yield
-    torch.set_float32_matmul_precision("highest")
+    torch.set_float32_matmul_precision(before)
+
+
+@pytest.fixture
+def rounding_path(monkeypatch):
+    """Use the instruction set with tables of rounded inputs."""
+    found = [path for path, name in enumerate(low_bit.paths()) if name in ("avx2", "neon")]
+    if not found:
+        pytest.skip(f"this processor has only the instruction sets {low_bit.paths()}")
+    monkeypatch.setattr(low_bit, "path", found[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_computed_with_rounded_tables(dtype, rounding_path):
+    layer = packed_layer(columns=130, bias=False)
+    x = torch.randn(2, 260).to(dtype)
+    assert torch.equal(layer(x), layer_at_high(layer, x.float()).to(dtype))
+    assert not torch.equal(layer(x), layer(x.float()).to(dtype))
+
+
+def layer_at_high(layer, x):
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        return layer(x)
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def test_the_largest_sums_fit_and_more_inputs_take_unpacked_weights(rounding_path):
+    layer = packed_layer("complex", columns=128, rows=16, stages=1, bias=False)
+    layer.codes.zero_()  # all weights are real and positive
+    for x in (torch.ones(1, 256), -torch.ones(1, 256)):
+        assert error(layer_at_high(layer, x), expected_output(layer, x)) < 1e-6
+    x = torch.randn(100, 256)
+    exact = [error(layer_at_high(layer, x[:count]), expected_output(layer, x[:count])) < 2e-6 for count in (8, 100)]
+    assert exact == [False, True]
+
+
+def test_precisions_of_some_devices_only(rounding_path):
+    """PyTorch then refuses to say what the precision of all products is."""
+    layer, x = packed_layer(bias=False), torch.randn(1, 74)
+    expected = layer_at_high(layer, x)
+    backend = getattr(torch.backends.cuda.matmul, "fp32_precision", None)
+    if backend is None:
+        pytest.skip("PyTorch 2.9 and later")
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    try:
+        assert torch.equal(layer(x), expected)
+    finally:
+        torch.backends.cuda.matmul.fp32_precision = backend
 
 
 @every_type

@@ -51,9 +51,9 @@ constexpr int64_t TILE_ROWS = 128;            // at least: matrix products with 
 struct Path {
   std::string name;
   TileSums sums;
-  int64_t few;                       // inputs up to which lookups are faster than unpacking (NEON: estimated)
-  RoundedSums rounded = nullptr;     // null where sums are fast enough
-  int64_t few_rounded = 0;           // as few
+  int64_t few;                    // inputs up to which lookups are faster than unpacking (NEON: estimated)
+  RoundedSums rounded = nullptr;  // null without rounded tables
+  int64_t few_rounded = 0;        // the limit for rounded tables
 };
 
 // Return the paths that this processor runs, the fastest first.
@@ -345,9 +345,14 @@ at::Tensor by_tiles(const Layer& layer, const at::Tensor& x) {
   return out;
 }
 
-// Whether products may be less precise than float32, as torch.set_float32_matmul_precision allows.
+// Return whether a product may be less precise than float32, as torch.set_float32_matmul_precision allows.
 bool may_round(const at::Tensor& x) {
-  return x.scalar_type() != at::kFloat || at::globalContext().float32MatmulPrecision() != at::Float32MatmulPrecision::HIGHEST;
+  if (x.scalar_type() != at::kFloat) return true;
+  try {
+    return at::globalContext().float32MatmulPrecision() != at::Float32MatmulPrecision::HIGHEST;
+  } catch (const c10::Error&) {  // less precise products are allowed by torch.backends for some devices only
+    return true;
+  }
 }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& signs, const at::Tensor& scales, int64_t rows,

@@ -10,9 +10,9 @@
 // Bit 3 of an index is the sign of column 3; bit k < 3 is the sign of column k relative to it, so that the second half
 // of a table is the negative of the first.
 //
-// Rounded tables hold integers of 16 bits: z is rounded to multiples of the largest |a|, or |b|, of a span of 64 columns
-// over 1023. An instruction then looks up 16 or 32 rows at a time, the lower and the upper bytes of their entries. The
-// even and the odd groups of a span are summed apart, so that the sums fit into 16 bits: 8 groups * 4 columns * 1023.
+// Rounded tables hold integers of 16 bits. Each span of 64 columns is rounded to multiples of its largest |a| (or |b|)
+// divided by 1023. Instructions look up 16 or 32 bytes at a time, the lower and the upper bytes of entries separately.
+// Even and odd groups of a span are summed separately, so that sums fit into 16 bits: 8 groups * 4 columns * 1023.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ constexpr int PAIR = 2 * ENTRIES;  // entries of two groups, side by side
 // a byte and q in the upper one, and the tables [blocks][GROUPS][a, b][ENTRIES].
 using TileSums = void (*)(const uint8_t* signs, const float* tables, int64_t blocks, int sets, float* sums);
 
-// The same from the bytes of rounded tables [blocks][GROUPS / 2][a, b][lower, upper][PAIR] and their scales
+// Compute these sums from the bytes of rounded tables [blocks][GROUPS / 2][a, b][lower, upper][PAIR] and their scales
 // [spans][a, b].
 using RoundedSums = void (*)(const uint8_t* signs, const uint8_t* tables, const float* scales, int64_t blocks, int sets,
                              float* sums);

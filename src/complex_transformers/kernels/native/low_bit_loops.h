@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loops of all instruction sets. A type V describes the vectors of one set: LANES rows per vector, SETS sets of
-// signs whose sums fit into the registers, and loads, lookups and sums. Of a type for rounded tables, SUM holds the sums
-// of ROWS rows.
+// signs whose sums fit into the registers, and loads, lookups and sums. A type for rounded tables has Sum, the sums of
+// ROWS rows.
 #pragma once
-
-#include <algorithm>
 
 #include "low_bit.h"
 
@@ -58,9 +56,9 @@ template <class V>
 inline void rounded_tile_sums(const uint8_t* signs, const uint8_t* tables, const float* scales, int64_t blocks,
                               int sets, float* sums) {
   using namespace low_bit;
-  std::fill(sums, sums + sets * SUMS * ROWS, 0.0f);
+  for (int n = 0; n < sets * SUMS * ROWS; ++n) sums[n] = 0.0f;
   for (int64_t first = 0; first < blocks; first += SPAN, scales += 2) {
-    const int64_t end = std::min<int64_t>(first + SPAN, blocks);
+    const int64_t end = first + SPAN < blocks ? first + SPAN : blocks;
     for (int set = 0; set < sets; ++set) {
       typename V::Sum pa{}, pb{}, qa{}, qb{};
       for (int64_t block = first; block < end; ++block) {
