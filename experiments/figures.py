@@ -55,7 +55,6 @@ TRANSLATORS = {
     "bahdanau-relations": "Bahdanau with relations",
     "bahdanau-equal-parameters": "Bahdanau, equal parameters",
 }
-TRAINED = ("binary", "residual_binary", "ternary", "units-1", "units-2")
 CLASSES = ("near 0", "0° to 90°", "90° to 180°", "180° to 270°", "270° to 360°")
 SIGNS = ("near 0", "positive", "negative")
 
@@ -148,7 +147,8 @@ def bits(results: Path) -> Figure:
     """Plot the training loss of quantized checkpoints over the steps, the mean of ten steps for each point."""
     figure = new_figure(9.0, 3.2)
     axis = figure.subplots()
-    trained = [line for line in read_lines(results / "lift-training.jsonl") if line["row"] in TRAINED]
+    lines = read_lines(results / "lift-training.jsonl")
+    trained = [line for line in lines if not line["settings"].get("distilled")]  # those have another loss
     for line in sorted(trained, key=lambda line: (line["bits"], line["row"])):
         every = line["settings"]["steps"] // len(line["curve"])
         steps = range(every, every * len(line["curve"]) + 1, every)

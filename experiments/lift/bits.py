@@ -50,7 +50,7 @@ CHARACTERS = 8  # tolerance of the mean loss per token
 CHUNK, CHUNKS_TOKENS = 16, 4096
 ROUNDING = ("avx2", "neon")  # instruction sets with tables of rounded inputs
 # Training steps (one sequence each), and steps of the short runs that choose the learning rate.
-STEPS, TRIAL_STEPS, RATES, TRAINING_LENGTH = 120, 20, (2e-4, 4e-4, 8e-4, 1.6e-3), 512
+STEPS, TRIAL_STEPS, RATES, TRAINING_LENGTH = 120, 20, (2e-4, 4e-4, 8e-4, 1.6e-3, 3.2e-3), 512
 
 
 @dataclass(frozen=True)

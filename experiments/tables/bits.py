@@ -19,7 +19,6 @@ __all__ = ["TABLES", "bits_table", "training_table", "what"]
 
 GUIDE = (
     *("float", "hqq-4-bit", "calibrated-row-3", "hqq-2-bit", "calibrated-row-2", "residual_binary"),
-    *("calibrated-row-2-down-3", "calibrated-row-2-values-3"),
     *("gptq-4-bit-row", "gptq-3-bit-row", "gptq-2-bit-row", "gptq-2-bit-group-64", "gptq-balanced-2-bit"),
     *("gptq-ternary", "gptq-published-2-bit-row"),
 )

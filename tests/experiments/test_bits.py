@@ -192,10 +192,10 @@ def test_training_with_rounded_weights(on_a_small_model: None, tmp_path: Path) -
 
 def test_the_edge_of_the_learning_rates_is_marked(tmp_path: Path) -> None:
     common = {"bits": 2.0, "before": 9.0, "perplexity": 8.0, "seconds": 60.0, "seed": 0, "machine": machine_facts()}
-    for row, rate in (("binary", 4e-4), ("ternary", 1.6e-3)):
+    for row, rate in (("binary", 4e-4), ("ternary", 3.2e-3)):
         line = {"row": row, "settings": bits.training_settings(TRAINED[row]), "rate": rate, **common}
         with (tmp_path / "lift-training.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
     table = training_table(tmp_path)
-    assert "| 8.0 | 4e-4 of 4 |" in table
-    assert "| 8.0 | 1.6e-3 of 4 (largest) |" in table
+    assert "| 8.0 | 4e-4 of 5 |" in table
+    assert "| 8.0 | 3.2e-3 of 5 (largest) |" in table

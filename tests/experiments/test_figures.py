@@ -56,7 +56,8 @@ def test_words_are_those_of_both_ends(tmp_path: Path) -> None:
 def test_losses_are_drawn_at_their_steps(tmp_path: Path) -> None:
     settings = {"rule": "binary", "stages": None, "rates": [1e-4], "steps": 40}
     for row, bits in {"ternary": 2.0, "binary": 1.0, "ternary-distilled": 2.0}.items():
-        line = {"row": row, "seed": 0, "settings": settings, "bits": bits, "curve": [8.0 - bits, 4.0]}
+        own = {**settings, "distilled": row.endswith("distilled")}
+        line = {"row": row, "seed": 0, "settings": own, "bits": bits, "curve": [8.0 - bits, 4.0]}
         add_line(tmp_path / "lift-training.jsonl", line)
     (axis,) = figures.bits(tmp_path).axes
     assert [list(line.get_ydata()) for line in axis.lines] == [[7.0, 4.0], [6.0, 4.0]]

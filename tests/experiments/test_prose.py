@@ -19,6 +19,7 @@ from experiments.tables.verdicts import verdict
 from experiments.thesis.printed import PRINTED
 from experiments.thesis.printed_semantics import PRINTED_PHRASES
 from prose_figures import bleu, lower, mean, runs, values
+from prose_quantization import quantization
 from scipy.stats import t as student
 
 DEPTHS = (0, 2, 4, 8)
@@ -444,33 +445,6 @@ def all_positions() -> Iterator[str]:
             losses = ([mean_loss(curve, last) for curve in each] for each in (words, polar))
             assert verdict(*losses, lower_is_better=True) == "worse", (field, last)
     yield "Frequencies per token (`polar_word`) are worse than polar positions at every length, in both fields"
-
-
-def quantization() -> Iterator[str]:
-    def after(row: str) -> float:
-        return mean("lift-bits", row, "perplexity")
-
-    assert after("calibrated-row-2") < after("gptq-2-bit-row")
-    two = f"{after('calibrated-row-2'):,.0f} against {after('gptq-2-bit-row'):,.0f}"
-    yield f"(SmolLM2-135M, one run: perplexity {two}, float {after('float'):.1f})"
-    bits, ours = (mean("lift-bits", row, "bits") for row in ("gptq-2-bit-group-64", "calibrated-row-2"))
-    yield f"({after('gptq-2-bit-group-64'):.0f}), which takes {bits:.2f} bits instead of {ours:.2f}"
-    three = f"{after('calibrated-row-3'):.1f} against {after('gptq-3-bit-row'):.1f}"
-    yield f"({three}) and worse than one per 64 weights ({after('gptq-3-bit-group-64'):.1f} at 3.50 bits)"
-    assert after("gptq-4-bit-row") < after("gptq-3-bit-group-64")
-    for row, digits in {
-        "gptq-4-bit-group-64": 1,
-        "gptq-3-bit-group-64": 1,
-        "calibrated-row-2": 0,
-        "calibrated-row-3": 1,
-    }.items():
-        yield f"| {after(row):.{digits}f} at {mean('lift-bits', row, 'bits'):.2f} |"
-    for stages in (1, 2):
-        trained, bits = (mean("lift-training", f"units-{stages}", place) for place in ("perplexity", "bits"))
-        yield f"| {trained:.1f} at {bits:.2f} |"
-    yield f"lowers the perplexity from 215 to {after('calibrated-row-2-down-3'):.0f}, at 2.35 bits"
-    times = [row["ratio"]["median"] for row in runs("bench", "llama_cpp")[0]["rows"] if "Q4" in row["reference"]]
-    yield f"decodes {min(times):.0f} to {max(times):.0f} times as many tokens per second"
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
