@@ -178,7 +178,8 @@ def pytest_collection_modifyitems(items):
         if item.name == "test_bc_torch_dtype":
             item.add_marker(pytest.mark.full if item.cls.__name__ == OLD_KEYWORD_CLASS else pytest.mark.slow)
             continue
-        further = item.get_closest_marker("full") or getattr(item.cls, "is_further_variant", False)
+        marked = item.get_closest_marker("full") or item.get_closest_marker("slow")
+        further = marked or getattr(item.cls, "is_further_variant", False)
         is_first = (
             not further and first.setdefault(getattr(item.cls, "all_model_classes", item.cls), item.cls) is item.cls
         )

@@ -51,13 +51,18 @@ def test_generate_uses_the_kernel(calls):
     assert len(calls) == 28
 
 
+@pytest.fixture(params=["avx512", "avx2", "neon", "portable"])
+def instructions(request, calls, monkeypatch):
+    """Use one instruction set, whose name is returned."""
+    if request.param not in low_bit.paths():
+        pytest.skip(f"this processor has only the instruction sets {low_bit.paths()}")
+    monkeypatch.setattr(low_bit, "path", low_bit.paths().index(request.param))
+    return request.param
+
+
 @every_type
 @pytest.mark.parametrize("stages", [1, 2, 3])
-@pytest.mark.parametrize("path", range(3))
-def test_every_instruction_set(linear_type, stages, path, monkeypatch, calls):
-    if path >= len(low_bit.paths()):
-        pytest.skip(f"this processor has only the instruction sets {low_bit.paths()}")
-    monkeypatch.setattr(low_bit, "path", path)
+def test_every_instruction_set(linear_type, stages, instructions, calls):
     for columns, rows in WIDTHS:
         layer = packed_layer(linear_type, columns, rows, stages, "tensor" if columns == 3 else "row")
         for shape in ((1,), (), (2, 2), (30,)):  # lookups, and tiles of unpacked weights
@@ -78,25 +83,13 @@ def rounded(x):
     )
 
 
-@pytest.fixture
-def high_precision():
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")
-    yield
-    torch.set_float32_matmul_precision(before)
+ROUNDING = ("avx2", "neon")  # instruction sets with tables of rounded inputs
+rounding = pytest.mark.parametrize("instructions", ROUNDING, indirect=True)
 
 
-@pytest.fixture
-def rounding_path(monkeypatch):
-    """Use the instruction set with tables of rounded inputs."""
-    found = [path for path, name in enumerate(low_bit.paths()) if name in ("avx2", "neon")]
-    if not found:
-        pytest.skip(f"this processor has only the instruction sets {low_bit.paths()}")
-    monkeypatch.setattr(low_bit, "path", found[0])
-
-
+@rounding
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_is_computed_with_rounded_tables(dtype, rounding_path):
+def test_half_precision_is_computed_with_rounded_tables(dtype, instructions):
     layer = packed_layer(columns=130, bias=False)
     x = torch.randn(2, 260).to(dtype)
     assert torch.equal(layer(x), layer_at_high(layer, x.float()).to(dtype))
@@ -112,7 +105,8 @@ def layer_at_high(layer, x):
         torch.set_float32_matmul_precision(before)
 
 
-def test_the_largest_sums_fit_and_more_inputs_take_unpacked_weights(rounding_path):
+@rounding
+def test_the_largest_sums_fit_and_more_inputs_take_unpacked_weights(instructions):
     layer = packed_layer("complex", columns=128, rows=16, stages=1, bias=False)
     layer.codes.zero_()  # all weights are real and positive
     for x in (torch.ones(1, 256), -torch.ones(1, 256)):
@@ -122,7 +116,8 @@ def test_the_largest_sums_fit_and_more_inputs_take_unpacked_weights(rounding_pat
     assert exact == [False, True]
 
 
-def test_precisions_of_some_devices_only(rounding_path):
+@rounding
+def test_precisions_of_some_devices_only(instructions):
     """PyTorch then refuses to say what the precision of all products is."""
     layer, x = packed_layer(bias=False), torch.randn(1, 74)
     expected = layer_at_high(layer, x)
@@ -138,21 +133,18 @@ def test_precisions_of_some_devices_only(rounding_path):
 
 @every_type
 @pytest.mark.parametrize("stages", [1, 2, 3])
-@pytest.mark.parametrize("path", range(3))
-def test_inputs_are_rounded_where_float32_may_be_less_precise(linear_type, stages, path, monkeypatch, high_precision):
-    if path >= len(low_bit.paths()):
-        pytest.skip(f"this processor has only the instruction sets {low_bit.paths()}")
-    monkeypatch.setattr(low_bit, "path", path)
-    rounds = low_bit.paths()[path] in ("avx2", "neon")
+def test_inputs_are_rounded_where_float32_may_be_less_precise(linear_type, stages, instructions):
+    rounds = instructions in ROUNDING
     for columns, rows in (*WIDTHS, (130, 40), (200, 20)):  # spans of 64 columns, the last one shorter
         layer = packed_layer(linear_type, columns, rows, stages)
         x = torch.randn(3, 2 * columns) * torch.logspace(-3, 3, 2 * columns)
         x[0, : columns // 2] = 0.0
-        found = layer(x)
+        found = layer_at_high(layer, x)
         assert error(found, expected_output(layer, rounded(x) if rounds else x)) < 2e-6
         assert (error(found, expected_output(layer, x)) > 2e-6) == (rounds and columns > 1)
         assert error(found, expected_output(layer, x)) < 2e-3
-        assert layer(x.where(x != x[0, -1], torch.inf)).isfinite().all(-1).tolist() == [False, True, True]
+        spoilt = layer_at_high(layer, x.where(x != x[0, -1], torch.inf))
+        assert spoilt.isfinite().all(-1).tolist() == [False, True, True]
 
 
 @every_type

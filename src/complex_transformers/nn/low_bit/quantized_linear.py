@@ -61,7 +61,7 @@ def product(linear_type: str, x: Tensor, parts: Sequence[Tensor], bias: Tensor |
 def rounded_weights(parts: Sequence[Tensor], stages: int, granularity: str) -> list[tuple[Tensor, Tensor]]:
     """Round A, B (and C, D) to codes and scales of W, or of U and V: ``unit_stages`` with float16 scales."""
     pairs = zip(parts[::2], parts[1::2], strict=True)
-    return [unit_stages(*pair, stages, granularity, scale_dtype=SCALE_DTYPE) for pair in pairs]
+    return [unit_stages(real, imag, stages, granularity, scale_dtype=SCALE_DTYPE) for real, imag in pairs]
 
 
 def packable_weights(parts: Sequence[Tensor], stages: int, granularity: str) -> list[tuple[Tensor, Tensor]]:
