@@ -99,6 +99,11 @@ def test_scales_that_no_fit_betters_stay():
     torch.testing.assert_close(torch.stack(found)[:, 0], torch.tensor([[2.0], [1.0]]))
 
 
+def test_joint_scales_have_the_least_scale():
+    _, scales = cnn.unit_stages(*torch.randn(2, 8, 200), 2, least_scale=0.7)
+    assert scales.min().item() == pytest.approx(0.7)
+
+
 def test_rounding_on_the_meta_device():
     for stages in (1, 2):
         layer = cnn.RoundedLinear(8, 6, "complex", stages, device="meta")

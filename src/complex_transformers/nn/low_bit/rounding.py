@@ -112,7 +112,9 @@ def _rounded(
         if stage + 1 < stages:
             wide = CF.wide(scales[-1]).unsqueeze(-1)
             left = [part - unit * each for part, unit, each in zip(left, units[-1], wide, strict=True)]
-    return units, joint_scales(units, weight, scales) if granularity == "row" and stages > 1 else scales
+    if granularity == "row" and stages > 1:
+        scales = [scale.clamp(min=least_scale) for scale in joint_scales(units, weight, scales)]
+    return units, scales
 
 
 def joint_scales(
